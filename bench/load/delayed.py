@@ -15,10 +15,10 @@ from pathlib import Path
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.compose.remoting_services import RemotingFolds
 from rockgate.gateway.compose.storage import open_store
-from rockgate.gateway.remoting.messages.delay import TIMES_TOPIC
 from rockgate.gateway.transcode.keys import record_keys
 from rockgate.protocol.entry import DELAYED, pack_properties
 from rockgate.protocol.remoting.properties import REAL_QUEUE_ID, REAL_TOPIC
+from rockgate.protocol.remoting.system_topics import TIMES_TOPIC
 from rockgate.store.config import StoreConfig
 from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
 from rockgate.store.log.commitlog import Draft

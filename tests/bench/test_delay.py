@@ -12,7 +12,7 @@ from bench.load.java import JavaLoad, LoadFailed, read
 from bench.measure.results import Report
 from tests.store.waiting_store import CONFIG, WaitingStore
 
-from rockgate.gateway.remoting.messages.delay import TIMES_TOPIC
+from rockgate.protocol.remoting.system_topics import TIMES_TOPIC
 from rockgate.store.state.topicchanges import NewTopic
 
 

@@ -14,8 +14,8 @@ from tests.budget import budget
 from tests.gateway.remoting.retryworld import BORN_MS, RetryWorld
 from tests.seeds import seeded
 
-from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC
 from rockgate.protocol.kafka.records.record import Record
+from rockgate.protocol.remoting.system_topics import LEVELS_TOPIC
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.testing.memory_files import MemoryDisk, PowerCut

@@ -28,7 +28,7 @@ from rockgate.gateway.remoting.admin import resent
 from rockgate.gateway.remoting.groups import settings as groupsettings
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
 from rockgate.gateway.visibility import empty_offsets as emptyoffsets
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.records.batch import BatchHeader
 from rockgate.store import half
 from rockgate.store.delay import held as delayheld
@@ -178,7 +178,7 @@ def known_transactions(fold: Any) -> Bodies:
 
 
 def unstable(fold: Any) -> Bodies:
-    assert isinstance(fold, Unstable)
+    assert isinstance(fold, StableOffsets)
     key = topic_id(1), 99_999
     for number in range(20_000):
         first, last = LONG - 80_000 + 2 * number, LONG - 79_999 + 2 * number

@@ -9,7 +9,7 @@ from tests.house.checkout import ROOT, python_files
 BOTH_WIRES = {"Dispatch", "Dispatcher", "Peer", "RequestSource", "Session", "Sessions"}
 """What Kafka's wire and RocketMQ's each have one of."""
 TO_BE_RENAMED = {
-    *("Heartbeat", "Transcoder", "Unstable"),
+    "Heartbeat",
 }
 
 

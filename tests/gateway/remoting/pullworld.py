@@ -20,7 +20,7 @@ from rockgate.gateway.remoting.server.dispatch import Dispatcher
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode.transcoder import Transcoder
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.connection import Connection
@@ -51,7 +51,7 @@ class PullWorld(RemotingWorld):
         self.puller = Puller(
             reader=self.store.reader,
             cold_reads=ColdReads(self.store.warmth, self.store.log),
-            unstable=Unstable(self.store.topics),
+            unstable=StableOffsets(self.store.topics),
             transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24),
             now=self._now,
         )

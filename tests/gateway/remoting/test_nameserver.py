@@ -20,7 +20,6 @@ from rockgate.gateway.remoting.nameserver.routes import Live, Routes
 from rockgate.gateway.remoting.server.caller import Peer
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.topics.registration import EVERY_SECONDS
-from rockgate.gateway.remoting.topics.topic_registry import AUTO_CREATE_TOPIC
 from rockgate.protocol.remoting.bodies.nameserver import QueueData, RegisterBody
 from rockgate.protocol.remoting.bodies.registration import (
     decode_registration,
@@ -30,6 +29,7 @@ from rockgate.protocol.remoting.bodies.topics import TopicConfig, TopicConfigTab
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command, decode
 from rockgate.protocol.remoting.errors import MalformedRequest
+from rockgate.protocol.remoting.system_topics import AUTO_CREATE_TOPIC
 from rockgate.store.clock import ManualClock
 
 

@@ -11,7 +11,7 @@ from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.messages.delay import Delays
 from rockgate.gateway.remoting.messages.sender import Incoming
 from rockgate.gateway.remoting.server.caller import Peer
-from rockgate.gateway.remoting.topics.topic_registry import TopicBook
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.entry import Buffer, pack_properties
@@ -88,7 +88,7 @@ class RemotingWorld(World):
     def open(self) -> None:
         super().open()
         self.durability = self.make_durability()
-        self.book = TopicBook(
+        self.book = TopicRegistry(
             self.store.topics, TopicsConfig(), broker_name="here", cluster_name="us"
         )
         self.ensure("orders", 2)

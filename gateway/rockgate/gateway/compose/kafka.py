@@ -50,7 +50,7 @@ from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.store.delay.held import HeldEntries
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics
@@ -65,7 +65,7 @@ class KafkaFolds:
     producers: Producers
     groups: SavedGroups
     transactions: Transactions
-    unstable: Unstable
+    unstable: StableOffsets
     held: HeldEntries
     configs: ResourceConfigs
     quotas: KeptQuotas
@@ -74,7 +74,7 @@ class KafkaFolds:
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> "KafkaFolds":
         """Make them empty; the store restores them."""
-        unstable, empty = Unstable(topics), EmptyOffsets(topics)
+        unstable, empty = StableOffsets(topics), EmptyOffsets(topics)
         unstable.on_ended.append(empty.marked)
         return cls(
             Producers(journal, topics),

@@ -53,7 +53,7 @@ from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode.batches import Transcoding
 from rockgate.gateway.transcode.compressed_bodies import CompressedBodies
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.store.api.held import HeldEntries
 from rockgate.store.store import Store
 
@@ -68,7 +68,7 @@ class ReadPath:
         cold_reads: ColdReads,
         waiting: Waiting,
         delays: RecordDelays,
-        unstable: Unstable,
+        unstable: StableOffsets,
         threads: BatchThreads,
     ) -> None:
         self.epochs = LeaderEpochs(store.epochs, store.reader)
@@ -96,7 +96,7 @@ class Services:
     sizes: QueueSizes
     producers: Producers
     transactions: Transactions
-    unstable: Unstable
+    unstable: StableOffsets
     delays: RecordDelays
     threads: BatchThreads
     coordinator: Coordinator
@@ -193,7 +193,9 @@ def offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
     )
 
 
-def markers(store: Store, unstable: Unstable, producers: Producers, held: HeldEntries) -> Markers:
+def markers(
+    store: Store, unstable: StableOffsets, producers: Producers, held: HeldEntries
+) -> Markers:
     """Make what writes the markers of transactions."""
     return Markers(
         appender=store.appender,

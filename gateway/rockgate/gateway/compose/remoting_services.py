@@ -26,7 +26,7 @@ from rockgate.gateway.remoting.messages.long_polls import LongPolls
 from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.messages.retry import Retries
 from rockgate.gateway.remoting.messages.sender import MessageKind, Sender
-from rockgate.gateway.remoting.topics.topic_registry import TopicBook
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import Waiting
@@ -34,7 +34,7 @@ from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.aborted import AbortedBatches
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.store.half import HalfMessages
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.store import Store
@@ -70,7 +70,7 @@ class RemotingServices:
         store: Store,
         folds: RemotingFolds,
         groups: Groups,
-        unstable: Unstable,
+        unstable: StableOffsets,
         empty: EmptyOffsets,
         waiting: Waiting,
         durability: Durability,
@@ -85,7 +85,7 @@ class RemotingServices:
         self.durability = durability
         self.store_host = store_host
         self.empty_offsets = EmptyOffsetsAdmin(store.queues, empty)
-        self.topics = TopicBook(
+        self.topics = TopicRegistry(
             store.topics,
             config.topics,
             broker_name=remoting.broker_name,

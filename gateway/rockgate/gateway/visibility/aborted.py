@@ -15,7 +15,7 @@ from rockgate.gateway.transcode.messages import Origin
 from rockgate.store.api.topics import TopicLookup
 
 
-class Unstable(Protocol):
+class TransactionIndex(Protocol):
     """What is known of the transactions in partitions."""
 
     def aborted(
@@ -27,7 +27,7 @@ class Unstable(Protocol):
 class AbortedBatches:
     """Says of a batch whether its transaction was aborted."""
 
-    def __init__(self, topics: TopicLookup, unstable: Unstable) -> None:
+    def __init__(self, topics: TopicLookup, unstable: TransactionIndex) -> None:
         self._topics = topics
         self._unstable = unstable
 

@@ -16,6 +16,7 @@ from typing import Final
 
 import msgspec
 
+from rockgate.protocol.remoting.system_topics import LEVELS_TOPIC, SYSTEM_PREFIX
 from rockgate.store.api.delay import DELAY_FORMAT, DELAY_TOPIC, DelayChangeKind, OffsetSet, decode
 from rockgate.store.api.folds import Change, Measured, Roster, check_format, pack_array, sliced
 from rockgate.store.api.topics import Topic, WatchedTopics
@@ -28,7 +29,7 @@ _ENDS: Final = tuple(
     bytes((DELAY_FORMAT, kind)) for kind in DelayChangeKind if kind is not DelayChangeKind.SCHEDULE
 )
 """How changes begin that make no offset empty: passed over unread, as there are many."""
-_OWN: Final = ("rmq_sys_", "SCHEDULE_TOPIC_XXXX")
+_OWN: Final = (SYSTEM_PREFIX, LEVELS_TOPIC)
 """Topics in which everything waits, and that no group reads."""
 
 

@@ -67,7 +67,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[_Saved]).decode
 
 
-class Unstable:
+class StableOffsets:
     """The fold."""
 
     name: Final = "unstable"

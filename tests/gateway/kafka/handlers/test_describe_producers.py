@@ -4,7 +4,7 @@ from tests.world import NOW_MS
 
 from rockgate.gateway.kafka.handlers.describe_producers import DescribeProducers
 from rockgate.gateway.kafka.produce.producers import Producers
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (
     DescribeProducersRequest,
@@ -20,7 +20,7 @@ class Describing(Admin):
         super().__init__()
         self.topic("a", 2)
         self.producers = Producers(self.store.appender, self.store.topics)
-        self.unstable = Unstable(self.store.topics)
+        self.unstable = StableOffsets(self.store.topics)
         self.handler = DescribeProducers(
             catalog=self.catalog, producers=self.producers, unstable=self.unstable
         )

@@ -13,11 +13,11 @@ from rockgate.gateway.remoting.admin.delays import (
     UNITS_PER_TURN,
     DelayAdmin,
 )
-from rockgate.gateway.remoting.messages.delay import TIMES_TOPIC
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting.headers.admin import ScanDelaysHeader
 from rockgate.protocol.remoting.properties import REAL_TOPIC
+from rockgate.protocol.remoting.system_topics import TIMES_TOPIC
 from rockgate.store.log.commitlog import Draft
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.store import Store

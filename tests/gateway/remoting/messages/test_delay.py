@@ -11,12 +11,12 @@ from tests.gateway.remoting.world import make_delays
 from tests.world import SECOND
 
 from rockgate.gateway.delay.levels import read_levels
-from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC, TIMES_TOPIC
 from rockgate.gateway.remoting.messages.recall import make_handle, read_handle
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.protocol.entry import MULTI_TAGS, TRANSACTION_COMMIT
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.system_topics import LEVELS_TOPIC, TIMES_TOPIC
 from rockgate.store.api.append import Draft, Intake
 from rockgate.store.api.queues import Queue
 from rockgate.store.state.topicchanges import NewTopic

@@ -19,7 +19,7 @@ from rockgate.gateway.remoting.messages.subscriptions import (
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.transcode.transcoder import Transcoder
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.message import decode_all
 from rockgate.protocol.remoting.sql import compile_expression
@@ -39,7 +39,7 @@ def filled() -> tuple[Puller, Any]:
     puller = Puller(
         reader=store.reader,
         cold_reads=ColdReads(store.warmth, store.log),
-        unstable=Unstable(store.topics),
+        unstable=StableOffsets(store.topics),
         transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 20),
     )
     return puller, world.queue()

@@ -22,11 +22,10 @@ from rockgate.protocol.remoting.headers.admin import (
     NamedHeader,
     ScanDelaysHeader,
 )
+from rockgate.protocol.remoting.system_topics import LEVELS_TOPIC, TIMES_TOPIC
 
 _IDS_PER_REQUEST: Final = 100
 _NOWHERE: Final = 1 << 62
-LEVELS_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
-TIMES_TOPIC: Final = "rmq_sys_wheel_timer"
 
 
 class Cursor(NamedTuple):

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 
 from rockgate.gateway.kafka.fetch.leader_epochs import EpochEnd, LeaderEpochs
 from rockgate.gateway.kafka.request.errors import code_of
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
@@ -42,7 +42,7 @@ class MadeBatches(Protocol):
         """Keep a batch for the next reader."""
 
 
-class Transcoder(Protocol):
+class MessageTranscoder(Protocol):
     """Knows how messages of the other side look as records."""
 
     @property
@@ -91,9 +91,9 @@ class PartitionReader:
         *,
         reader: Reader,
         epochs: LeaderEpochs,
-        transcoder: Transcoder,
+        transcoder: MessageTranscoder,
         shown: VisibleParts,
-        unstable: Unstable,
+        unstable: StableOffsets,
     ) -> None:
         self._shown = shown
         self._reader = reader

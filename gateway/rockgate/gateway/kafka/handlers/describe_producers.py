@@ -22,7 +22,7 @@ from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import merged
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (
     DescribeProducersRequest,
@@ -38,7 +38,9 @@ NO_COORDINATOR = NO_OFFSET = -1
 class DescribeProducers:
     """Describes who has written."""
 
-    def __init__(self, *, catalog: TopicCatalog, producers: Producers, unstable: Unstable) -> None:
+    def __init__(
+        self, *, catalog: TopicCatalog, producers: Producers, unstable: StableOffsets
+    ) -> None:
         self._catalog = catalog
         self._producers = producers
         self._unstable = unstable

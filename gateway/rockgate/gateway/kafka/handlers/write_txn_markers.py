@@ -23,7 +23,7 @@ from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.net.address import is_this_machine
 from rockgate.gateway.storage.durability import Durability
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -46,7 +46,7 @@ class WriteTxnMarkers:
         *,
         topics: TopicLookup,
         markers: Markers,
-        unstable: Unstable,
+        unstable: StableOffsets,
         durability: Durability,
         accepts_all: bool = False,
     ) -> None:

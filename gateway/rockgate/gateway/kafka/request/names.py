@@ -16,13 +16,14 @@ from functools import lru_cache
 
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.remoting.system_topics import DLQ_PREFIX, RETRY_PREFIX, SYSTEM_PREFIX
 
 NAME_SIZE_MAX = 249
 RESERVED = "rmq."
 """How every name begins that is another one in the store."""
 _CACHED_MAX = 10_000
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
-_ALIASES = (("rmq.retry.", "%RETRY%"), ("rmq.dlq.", "%DLQ%"))
+_ALIASES = (("rmq.retry.", RETRY_PREFIX), ("rmq.dlq.", DLQ_PREFIX))
 
 
 def to_store(name: str) -> str:
@@ -76,5 +77,5 @@ def check_new(name: str) -> None:
             f"Topic name {shown!r} is invalid: it must have 1 to {NAME_SIZE_MAX} "
             "letters, digits, '.', '_' or '-'.",
         )
-    if to_store(name) != name or name.startswith(("rmq_sys_", "rmq.sys.")):
+    if to_store(name) != name or name.startswith((SYSTEM_PREFIX, "rmq.sys.")):
         raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is reserved.")

@@ -8,7 +8,7 @@ from typing import Final
 from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.transactions.transaction import Ending, Partition
-from rockgate.gateway.visibility.stable_offsets import FIRST, Unstable
+from rockgate.gateway.visibility.stable_offsets import FIRST, StableOffsets
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import stamp
@@ -37,7 +37,7 @@ class Markers:
         clock: Clock,
         epochs: Epochs,
         deliveries: Deliveries,
-        unstable: Unstable,
+        unstable: StableOffsets,
         producers: Producers,
         held: HeldEntries,
     ) -> None:

@@ -19,7 +19,7 @@ from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Partition, ProducerIdAndEpoch
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader
 
@@ -31,7 +31,7 @@ class TransactionalWrites:
     """Lets batches in, and takes note of those that were appended."""
 
     def __init__(
-        self, *, coordinator: Coordinator, unstable: Unstable, producers: Producers
+        self, *, coordinator: Coordinator, unstable: StableOffsets, producers: Producers
     ) -> None:
         self._coordinator = coordinator
         self._unstable = unstable

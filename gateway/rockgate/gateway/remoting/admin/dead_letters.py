@@ -21,7 +21,6 @@ from rockgate.gateway.remoting.messages.delay import KEPT_FLAGS
 from rockgate.gateway.remoting.messages.retry import OF_THE_LOG
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS
-from rockgate.gateway.remoting.topics.topic_registry import DLQ_PREFIX, RETRY_PREFIX
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.transcode import names
@@ -43,6 +42,7 @@ from rockgate.protocol.remoting.headers.admin import (
     ReadDeadLettersHeader,
     ResendDeadLetterHeader,
 )
+from rockgate.protocol.remoting.system_topics import DLQ_PREFIX, RETRY_PREFIX
 from rockgate.store.api.append import Draft, Intake, StateAppender
 from rockgate.store.api.progress import CommittedOffsets
 from rockgate.store.api.queues import Queue, Queues, Unit

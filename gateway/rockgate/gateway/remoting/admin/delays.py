@@ -20,7 +20,6 @@ from typing import Final, NamedTuple
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.headers import wait_of
 from rockgate.gateway.remoting.admin.views import looked_at
-from rockgate.gateway.remoting.messages.delay import LEVELS_TOPIC, TIMES_TOPIC
 from rockgate.gateway.remoting.messages.recall import read_handle
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol import entry as envelope
@@ -38,6 +37,7 @@ from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.headers.admin import ScanDelaysHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id, split_place
 from rockgate.protocol.remoting.properties import REAL_TOPIC
+from rockgate.protocol.remoting.system_topics import LEVELS_TOPIC, TIMES_TOPIC
 from rockgate.store.api.delay import ORIGIN, Deliveries, Listed
 from rockgate.store.api.delay import Delays as Schedule
 from rockgate.store.api.queues import Queue, Queues, Unit

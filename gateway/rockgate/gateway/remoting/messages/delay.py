@@ -46,6 +46,7 @@ from rockgate.protocol.remoting.properties import (
     TIMER_DELAY_MS,
     TIMER_DELAY_S,
 )
+from rockgate.protocol.remoting.system_topics import LEVELS_TOPIC, TIMES_TOPIC
 from rockgate.store.api.append import NOTHING_ELSE, Appender, Draft, Intake
 from rockgate.store.api.delay import Delays as Schedule
 from rockgate.store.api.delay import Deliveries, due_after, due_at
@@ -54,8 +55,6 @@ from rockgate.store.api.read import EntryReader, Lookup, Slice
 from rockgate.store.api.topics import Topic, TopicLookup
 from rockgate.store.errors import UnknownTopic
 
-LEVELS_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
-TIMES_TOPIC: Final = "rmq_sys_wheel_timer"
 WAITING_MARKS: Final = DELAYING | {REAL_TOPIC, REAL_QUEUE_ID}
 """Properties of a message that waits; it is delivered without them."""
 _REAL_TOPIC: Final = REAL_TOPIC.encode()

@@ -24,6 +24,7 @@ from rockgate.protocol.entry import (
 )
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.properties import REAL_QUEUE_ID, REAL_TOPIC
+from rockgate.protocol.remoting.system_topics import CHECKED_OUT_TOPIC
 from rockgate.store.api.append import Appended, Appender, Draft, Intake
 from rockgate.store.api.half import (
     HALF_TOPIC,
@@ -39,7 +40,6 @@ from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.read import EntryReader
 from rockgate.store.api.topics import TopicLookup
 
-INSPECTION: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 PREPARED_MARK: Final = b"TRAN_MSG"
 GROUP: Final = b"PGROUP"
 IMMUNITY: Final = b"CHECK_IMMUNITY_TIME_IN_SECONDS"
@@ -168,7 +168,7 @@ class Halves:
     def give_up(self, half: Half) -> None:
         """Put a half message that nobody decides where people can look at it."""
         lying = self.read(half.offset)
-        queue = self._queues.of(self._topics.get(INSPECTION).id)[0]
+        queue = self._queues.of(self._topics.get(CHECKED_OUT_TOPIC).id)[0]
         decided = _state(encode(Decided(half.offset, Outcome.GIVEN_UP)))
         draft = _draft(lying, queue, lying.properties, 0)
         self._appender.group([Intake(queue, draft), decided], is_upkeep=True)

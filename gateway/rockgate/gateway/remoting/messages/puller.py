@@ -24,7 +24,7 @@ from typing import NamedTuple
 from rockgate.gateway.remoting.messages.subscriptions import Evaluation, Filter
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.transcode.transcoder import Transcoder
-from rockgate.gateway.visibility.stable_offsets import Unstable
+from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.entry import MAGIC_BATCH, body_of, places
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.remoting.codes import ResponseCode
@@ -62,7 +62,7 @@ class Puller:
         *,
         reader: Reader,
         cold_reads: ColdReads,
-        unstable: Unstable,
+        unstable: StableOffsets,
         transcoder: Transcoder,
         now: Callable[[], float] = perf_counter,
     ) -> None:

@@ -18,7 +18,7 @@ from rockgate.gateway.remoting.messages.delay import KEPT_FLAGS, WAITING_MARKS
 from rockgate.gateway.remoting.messages.sender import CLIENT_FLAGS, Incoming, Taken
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import check_group, group_of
-from rockgate.gateway.remoting.topics.topic_registry import DLQ_PREFIX, RETRY_PREFIX, TopicBook
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.gateway.transcode import names
 from rockgate.gateway.transcode.lookup import FoundMessage
@@ -27,6 +27,14 @@ from rockgate.protocol.entry import pack_properties, parse_properties, unpack_ho
 from rockgate.protocol.remoting import properties as named
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.ids import offset_message_id
+from rockgate.protocol.remoting.system_topics import (
+    DLQ_PREFIX,
+    HALF_DECISIONS_TOPIC,
+    HALF_TOPIC,
+    LEVELS_TOPIC,
+    RETRY_PREFIX,
+    TIMES_TOPIC,
+)
 from rockgate.store.api.append import Draft
 from rockgate.store.api.clock import Clock
 from rockgate.store.api.queues import Queue, Queues
@@ -42,12 +50,7 @@ _GONE: Final = OF_THE_LOG | WAITING_MARKS | {named.WAITED_AT, named.DLQ_SINCE, n
 _CLIENTS_NOTES: Final = frozenset((named.MIN_OFFSET, named.MAX_OFFSET, "CONSUME_START_TIME"))
 """What a client writes on a message when it gets it; it is not for the next one."""
 NOT_CONSUMED: Final = frozenset(
-    (
-        b"SCHEDULE_TOPIC_XXXX",
-        b"rmq_sys_wheel_timer",
-        b"RMQ_SYS_TRANS_HALF_TOPIC",
-        b"RMQ_SYS_TRANS_OP_HALF_TOPIC",
-    )
+    name.encode() for name in (LEVELS_TOPIC, TIMES_TOPIC, HALF_TOPIC, HALF_DECISIONS_TOPIC)
 )
 """What lies there is not the consumers' yet, and a copy of it would be one too many."""
 log = logging.getLogger(__name__)
@@ -85,7 +88,7 @@ class Retries:
     def __init__(
         self,
         *,
-        topics: TopicBook,
+        topics: TopicRegistry,
         queues: Queues,
         settings: GroupSettings,
         clock: Clock,

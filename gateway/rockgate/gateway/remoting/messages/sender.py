@@ -23,12 +23,7 @@ from typing import TypeAlias
 
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.errors import Refused
-from rockgate.gateway.remoting.topics.topic_registry import (
-    NO_SENDING,
-    RETRY_PREFIX,
-    TopicBook,
-    check_name,
-)
+from rockgate.gateway.remoting.topics.topic_registry import NO_SENDING, TopicRegistry, check_name
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode.dictionary import SIZE_MAX
 from rockgate.protocol.entry import (
@@ -46,6 +41,7 @@ from rockgate.protocol.remoting.compression import KIND_MASK
 from rockgate.protocol.remoting.headers.send import SendHeader, SendHeaderV2
 from rockgate.protocol.remoting.message import decode_batch
 from rockgate.protocol.remoting.properties import DELAYING, DELAYING_PART
+from rockgate.protocol.remoting.system_topics import RETRY_PREFIX
 from rockgate.store.api.append import NOTHING_ELSE, Appended, AppendedMessages, Appender, Draft
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import WRITE, Topic
@@ -117,7 +113,7 @@ class Sender:
         *,
         appender: Appender,
         queues: Queues,
-        topics: TopicBook,
+        topics: TopicRegistry,
         durability: Durability,
         body_bytes_max: int,
         asks: Callable[[str, Caller], None] = lambda client_id, caller: None,

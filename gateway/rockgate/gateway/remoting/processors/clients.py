@@ -26,7 +26,7 @@ from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS, joined, keyed
-from rockgate.gateway.remoting.topics.topic_registry import RETRY_PREFIX, TopicBook
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.transcode import names
 from rockgate.gateway.transcode.lookup import MessageLookup
@@ -44,6 +44,7 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command
 from rockgate.protocol.remoting.headers import clients as fields
 from rockgate.protocol.remoting.ids import parse_offset_message_id
+from rockgate.protocol.remoting.system_topics import RETRY_PREFIX
 from rockgate.store.api.clock import Clock
 
 GROUPS_MAX = 1_000
@@ -62,7 +63,7 @@ class ClientRequests:
         *,
         clients: Clients,
         settings: GroupSettings,
-        topics: TopicBook,
+        topics: TopicRegistry,
         lookup: MessageLookup,
         clock: Clock,
         broker_name: str,

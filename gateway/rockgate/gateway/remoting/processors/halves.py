@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Final
 
-from rockgate.gateway.remoting.messages.halves import INSPECTION, Halves
+from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.storage.durability import Durability
@@ -27,6 +27,7 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
+from rockgate.protocol.remoting.system_topics import CHECKED_OUT_TOPIC
 from rockgate.store.api.half import Outcome
 
 COMMIT: Final = 8
@@ -37,7 +38,7 @@ _LATE: Final = {
     Outcome.ROLLED_BACK: (ResponseCode.TRANSACTION_SHOULD_ROLLBACK, "has already been rolled back"),
     Outcome.GIVEN_UP: (
         ResponseCode.TRANSACTION_STATE_UNKNOW,
-        f"was discarded after its checks; it is in {INSPECTION}",
+        f"was discarded after its checks; it is in {CHECKED_OUT_TOPIC}",
     ),
     None: (ResponseCode.TRANSACTION_STATE_UNKNOW, "does not exist"),
 }

@@ -29,7 +29,7 @@ from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS, joined, keyed
 from rockgate.gateway.remoting.server.names import check_group, group_of
-from rockgate.gateway.remoting.topics.topic_registry import TopicBook, describe
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, describe
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode import names
@@ -61,7 +61,7 @@ class OffsetRequests:
         lookup: TopicLookup,
         queues: Queues,
         progress: Progress,
-        topics: TopicBook,
+        topics: TopicRegistry,
         puller: Puller,
         offsets: ConsumerOffsets,
         clients: Clients,

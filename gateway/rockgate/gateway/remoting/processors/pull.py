@@ -32,7 +32,7 @@ from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Frame, Later, Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import group_of
-from rockgate.gateway.remoting.topics.topic_registry import TopicBook
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
 from rockgate.gateway.storage.long_poll import Waiting
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers
@@ -95,7 +95,7 @@ class Pulls:
         self,
         *,
         puller: Puller,
-        topics: TopicBook,
+        topics: TopicRegistry,
         queues: Queues,
         clients: Clients,
         settings: GroupSettings,

@@ -18,7 +18,7 @@ from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import group_of
-from rockgate.gateway.remoting.topics.topic_registry import TopicBook
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
 from rockgate.gateway.transcode.address import pack_address
 from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.protocol.entry import MAGIC_BATCH, places
@@ -47,7 +47,7 @@ class Queries:
     def __init__(
         self,
         *,
-        topics: TopicBook,
+        topics: TopicRegistry,
         lookup: MessageLookup,
         queues: Queues,
         reader: EntryReader,

@@ -16,7 +16,7 @@ from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import joined, keyed
-from rockgate.gateway.remoting.topics.topic_registry import TopicBook, describe
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, describe
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson
@@ -40,7 +40,7 @@ class TopicRequests:
         self,
         *,
         store: ReadOnlyStore,
-        topics: TopicBook,
+        topics: TopicRegistry,
         clients: Clients,
         puller: Puller,
         durability: Durability,

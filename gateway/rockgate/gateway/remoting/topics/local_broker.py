@@ -11,7 +11,7 @@ import msgspec
 
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.server.caller import Caller
-from rockgate.gateway.remoting.topics.topic_registry import TopicBook, describe
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, describe
 from rockgate.gateway.transcode import names
 from rockgate.protocol.entry import pack_host
 from rockgate.protocol.remoting.bodies.topics import TopicConfig
@@ -50,7 +50,7 @@ class LocalBroker:
     """Answers the name server of the same process."""
 
     def __init__(
-        self, topics: TopicBook, *, broker_name: str, advertised: Address | None, bound: Address
+        self, topics: TopicRegistry, *, broker_name: str, advertised: Address | None, bound: Address
     ) -> None:
         self._topics = topics
         self._fixed = advertised or (None if bound.is_wildcard else bound)

@@ -12,7 +12,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from rockgate.gateway.net.address import Address
-from rockgate.gateway.remoting.topics.topic_registry import TopicBook, describe
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, describe
 from rockgate.gateway.runtime.quoting import shown
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson
@@ -43,7 +43,7 @@ class Registrar:
         self,
         *,
         topics: WatchedTopics,
-        book: TopicBook,
+        book: TopicRegistry,
         broker_name: str,
         address: str,
         every_seconds: float = EVERY_SECONDS,

@@ -1,6 +1,6 @@
 """Topics as RocketMQ clients see them: names, read and write queues, creation on send.
 
-Names are RocketMQ's here; `mapping.names` turns them into the store's. The system topics of a
+Names are RocketMQ's here; `transcode.names` turns them into the store's. The system topics of a
 RocketMQ broker are there from the start, and internal on Kafka's side.
 """
 
@@ -14,32 +14,44 @@ from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting.bodies.topics import TopicConfig
 from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.system_topics import (
+    AUTO_CREATE_TOPIC,
+    BENCHMARK_TOPIC,
+    CHECKED_OUT_TOPIC,
+    DLQ_PREFIX,
+    HALF_DECISIONS_TOPIC,
+    HALF_TOPIC,
+    LEVELS_TOPIC,
+    OFFSET_MOVED_TOPIC,
+    RETRY_PREFIX,
+    SELF_TEST_TOPIC,
+    SYSTEM_PREFIX,
+    TIMES_TOPIC,
+    TRACE_TOPIC,
+)
 from rockgate.store.api.topics import QUEUE_COUNT_MAX, READ, WRITE, NewTopic, Topic, Topics
 from rockgate.store.errors import InvalidTopic
 
-AUTO_CREATE_TOPIC = "TBW102"
 INHERIT = 1
 AUTO_CREATE_QUEUES = 8
-RETRY_PREFIX = "%RETRY%"
-DLQ_PREFIX = "%DLQ%"
 MESSAGE_TYPE = "message.type"
 
 NO_SENDING = frozenset(
     (
-        "SCHEDULE_TOPIC_XXXX",
-        "rmq_sys_wheel_timer",
-        "RMQ_SYS_TRANS_HALF_TOPIC",
-        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
-        "TRANS_CHECK_MAX_TIME_TOPIC",
-        "SELF_TEST_TOPIC",
-        "OFFSET_MOVED_EVENT",
+        LEVELS_TOPIC,
+        TIMES_TOPIC,
+        HALF_TOPIC,
+        HALF_DECISIONS_TOPIC,
+        CHECKED_OUT_TOPIC,
+        SELF_TEST_TOPIC,
+        OFFSET_MOVED_TOPIC,
     )
 )
 """Topics that only the server writes to."""
 _LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
-class TopicBook:
+class TopicRegistry:
     """Finds, makes and describes topics for RocketMQ's side."""
 
     def __init__(
@@ -55,15 +67,15 @@ class TopicBook:
         self.reply_topic = f"{cluster_name}_REPLY_TOPIC"
         self._system = {
             AUTO_CREATE_TOPIC: (AUTO_CREATE_QUEUES, READ | WRITE | INHERIT),
-            "SELF_TEST_TOPIC": (1, READ | WRITE),
-            "BenchmarkTest": (16, READ | WRITE),
-            "OFFSET_MOVED_EVENT": (1, READ | WRITE),
-            "RMQ_SYS_TRACE_TOPIC": (1, READ | WRITE),
-            "TRANS_CHECK_MAX_TIME_TOPIC": (1, READ | WRITE),
-            "SCHEDULE_TOPIC_XXXX": (18, READ | WRITE),
-            "rmq_sys_wheel_timer": (1, READ | WRITE),
-            "RMQ_SYS_TRANS_HALF_TOPIC": (1, READ | WRITE),
-            "RMQ_SYS_TRANS_OP_HALF_TOPIC": (1, READ | WRITE),
+            SELF_TEST_TOPIC: (1, READ | WRITE),
+            BENCHMARK_TOPIC: (16, READ | WRITE),
+            OFFSET_MOVED_TOPIC: (1, READ | WRITE),
+            TRACE_TOPIC: (1, READ | WRITE),
+            CHECKED_OUT_TOPIC: (1, READ | WRITE),
+            LEVELS_TOPIC: (18, READ | WRITE),
+            TIMES_TOPIC: (1, READ | WRITE),
+            HALF_TOPIC: (1, READ | WRITE),
+            HALF_DECISIONS_TOPIC: (1, READ | WRITE),
             cluster_name: (16, READ | WRITE | INHERIT),
             broker_name: (1, READ | WRITE | INHERIT),
             self.reply_topic: (1, READ | WRITE),
@@ -81,7 +93,7 @@ class TopicBook:
 
     def is_system(self, name: str) -> bool:
         """Whether a name is one of RocketMQ's own topics."""
-        return name in self._system or name.startswith("rmq_sys_")
+        return name in self._system or name.startswith(SYSTEM_PREFIX)
 
     def system_names(self) -> list[str]:
         """RocketMQ's own topics."""
