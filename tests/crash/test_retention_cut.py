@@ -52,13 +52,13 @@ def stretch(seed: int) -> tuple[int, int]:
     disk, clock = MemoryDisk(), ManualClock()
     store = open_store(disk.root(), clock)
     moves: list[int] = []
-    move = store.retention.mover._move
+    move = store.retention.mover.move_entry
 
     def noted(*args: Any) -> None:
         moves.append(disk.operation_count)
         move(*args)
 
-    vars(store.retention.mover)["_move"] = noted
+    vars(store.retention.mover)["move_entry"] = noted
     work(Workload(store, Model(), clock, Random(seed)))
     removals = [o.number for o in disk.operations if o.kind == "remove" and "log/" in o.path]
     assert moves and removals, "the work was meant to move entries and remove segments"

@@ -165,6 +165,11 @@ class RunningServer:
     # What it looks like from outside
 
     @property
+    def is_running(self) -> bool:
+        """Whether there is a process."""
+        return self._process is not None
+
+    @property
     def process(self) -> subprocess.Popen[bytes]:
         """The process, while there is one."""
         assert self._process is not None, "it does not run"

@@ -80,7 +80,7 @@ def test_a_full_disk_refuses_what_writes_over_restarts_and_goes_on_by_itself(
     filling.set_free(0)
     wait_until(filling.is_refusing, "messages and commits are refused")
     for stop in (lambda: None, server.stop, server.kill):
-        if stop() is not None or server._process is None:
+        if stop() is not None or not server.is_running:
             server.restart()
             broker = Client(server.address("remoting"))
         assert filling.is_refusing()

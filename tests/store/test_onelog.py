@@ -26,9 +26,9 @@ def fill(store: Store, count: int) -> None:
 def holding(disk: MemoryDisk, text: bytes) -> dict[str, int]:
     """How often each folder's files have a text."""
     found: dict[str, int] = {}
-    for folder in disk._tree.walk():
-        count = sum(bytes(node.visible).count(text) for node in folder.visible.values())
-        found[folder.path.strip("/").split("/")[0]] = count
+    for path, content in disk.files():
+        name = path.strip("/").split("/")[0]
+        found[name] = found.get(name, 0) + content.count(text)
     return {name: count for name, count in found.items() if count}
 
 

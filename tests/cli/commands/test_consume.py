@@ -258,10 +258,8 @@ def test_following_survives_a_restart_of_the_server(
 
 def test_a_terminal_gets_values_as_text_unless_raw_bytes_are_asked_for() -> None:
     evil = b"one\ttwo\nthree\x1b[2J\xff" + "\u202e".encode()
-    harmless = consume._harmless(lambda chunk, record: evil, is_json=False)
+    harmless = consume.harmless(lambda chunk, record: evil, is_json=False)
     shown = harmless(cast(Any, None), cast(Any, None)).decode()
     assert shown == "one\ttwo\nthree\\x1b[2J\\xff\\u202e"
-    line = consume._harmless(
-        lambda chunk, record: '{"value":"\x7f\u202e"}\n'.encode(), is_json=True
-    )
+    line = consume.harmless(lambda chunk, record: '{"value":"\x7f\u202e"}\n'.encode(), is_json=True)
     assert line(cast(Any, None), cast(Any, None)) == b'{"value":"\\u007f\\u202e"}\n'

@@ -318,7 +318,6 @@ def test_a_response_cut_within_its_header_breaks_the_connection(frame: bytes) ->
 
 
 def test_correlation_ids_start_again_after_the_largest() -> None:
-    client = ClientConnection()
-    client._next_id = 2**31 - 1
+    client = ClientConnection(first_id=2**31 - 1)
     assert client.send(ApiKey.METADATA, 5, []) == 2**31 - 1
     assert client.send(ApiKey.METADATA, 5, []) == 0

@@ -196,8 +196,7 @@ def test_recorded_batches_are_whole_and_their_records_can_be_read() -> None:
 def test_a_client_connection_takes_the_recorded_answer() -> None:
     api, version, frames = load(GOLDEN / "metadata" / "v13-kafka-java.json")
     request, response = frames[:2]
-    client = ClientConnection(client_id=request["client_id"])
-    client._next_id = request["correlation_id"]
+    client = ClientConnection(client_id=request["client_id"], first_id=request["correlation_id"])
     client.send(api.key, version, [body_of(api, version, request)])
     assert b"".join(client.data_to_send())[4:] == bytes.fromhex(request["hex"])
     data = bytes.fromhex(response["hex"])

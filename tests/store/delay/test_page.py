@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert wheel.MINUTES == 366 * 24 * 60 and "366 days" in PAGE
     assert wheel.LEAD_SECONDS == 20 and "Twenty seconds" in PAGE
     assert wheel.NEAR_MAX == 4096 and "4,096 due items" in PAGE
-    assert wheel._BACK_MS == 30 * 86_400_000 and "thirty days in the past" in PAGE
+    assert wheel.BACK_MS == 30 * 86_400_000 and "thirty days in the past" in PAGE
     assert (delivery.COUNT_MAX, delivery.BYTES_MAX) == (64, 256 << 10)
     assert "64 due items (256 KiB)" in PAGE
     assert delivery.RETRY_MS == 10_000 and "after ten seconds" in PAGE

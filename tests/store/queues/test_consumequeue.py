@@ -162,7 +162,7 @@ def test_units_can_be_taken_for_an_index_while_others_are_added() -> None:
     def take() -> None:
         try:
             while not stop.is_set():
-                end = len(queue._bases) * 100
+                end = queue.tail_count * 100
                 [run] = queue.packed_between(0, end)
                 assert len(run.units) // UNIT.size * 100 in (end, end - 100)
         except Exception as problem:  # noqa: BLE001  # shown below
@@ -377,7 +377,7 @@ def sealed_queue(counts: list[int]) -> tuple[Queue, QueueTable]:
 
 def test_sealing_lets_go_of_the_memory() -> None:
     queue, _ = sealed_queue([1] * 40)
-    assert (len(queue._bases), len(queue._tail)) == (0, 0)
+    assert queue.tail_count == 0
     assert bases(queue.units(0, ALL, ALL)) == list(range(40))
     assert queue.end_before(0) == 40
 

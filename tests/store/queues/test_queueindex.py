@@ -65,8 +65,8 @@ def test_a_unit_takes_forty_eight_bytes() -> None:
 @pytest.mark.row("MODEL-4")
 def test_the_tables_on_the_page_are_the_layouts() -> None:
     assert table("consume-queue.md", "A unit") == fields(UNIT)
-    assert table("consume-queue.md", "Header") == fields(queueindex._HEADER)
-    assert table("consume-queue.md", "Directory") == fields(queueindex._ENTRY)
+    assert table("consume-queue.md", "Header") == fields(queueindex.HEADER)
+    assert table("consume-queue.md", "Directory") == fields(queueindex.ENTRY)
 
 
 def test_names_say_which_stretch_is_covered() -> None:

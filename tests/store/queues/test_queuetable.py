@@ -196,7 +196,7 @@ def test_queues_go_over_to_a_sealed_file_some_at_a_time() -> None:
         turns += 1
     assert turns == 3
     assert table.sealed == SEGMENT
-    assert [len(queue._bases) for queue in table] == [count - 1 for count in expected]
+    assert [queue.tail_count for queue in table] == [count - 1 for count in expected]
 
 
 def test_a_file_that_cannot_be_written_is_written_later() -> None:
@@ -401,7 +401,7 @@ def test_without_any_index_each_segment_is_scanned_and_sealed_in_turn() -> None:
     scan_from = table.load(0, 35_000, partial(rescan_into, table, scanned))
     assert scanned == [(0, SEGMENT), (SEGMENT, 2 * SEGMENT), (2 * SEGMENT, 3 * SEGMENT)]
     assert scan_from == 3 * SEGMENT
-    assert all(len(queue._bases) == 0 for queue in table)
+    assert all(queue.tail_count == 0 for queue in table)
     rescan_into(table, scanned, scan_from, 35_000)
     assert [units(queue) for queue in table] == before
 

@@ -59,7 +59,7 @@ def test_the_newest_checkpoint_is_read_back() -> None:
 
 
 def test_the_table_on_the_page_is_the_layout() -> None:
-    assert table("recovery.md", "The checkpoint") == fields(checkpoint._SLOT)
+    assert table("recovery.md", "The checkpoint") == fields(checkpoint.SLOT)
 
 
 def test_slots_are_written_in_turn_each_in_a_page_of_its_own() -> None:

@@ -216,7 +216,7 @@ def test_a_unit_that_points_at_another_entry_stops_the_moving() -> None:
     mover, queue = keeping.store.retention.mover, keeping.queue("long")
     one, two = list(queue.walk(0))[:2]
     with pytest.raises(StoreCorrupt, match="no entry for offset 0 of queue 0"):
-        mover._move(first, queue, (one[0], two[1], *two[2:]))
+        mover.move_entry(first, queue, (one[0], two[1], *two[2:]))
 
 
 def test_entries_are_brought_in_before_they_are_read() -> None:

@@ -224,7 +224,7 @@ def _time(text: str) -> int:
 def _shower(text: str | None, *, keys: bool, headers: bool, is_json: bool, is_raw: bool) -> Show:
     """How a record is printed: as it is, but for a terminal unless that is asked for."""
     show = _bytes_of(text, keys=keys, headers=headers, is_json=is_json)
-    return show if is_raw or _is_redirected() else _harmless(show, is_json=is_json)
+    return show if is_raw or _is_redirected() else harmless(show, is_json=is_json)
 
 
 def _bytes_of(text: str | None, *, keys: bool, headers: bool, is_json: bool) -> Show:
@@ -243,15 +243,15 @@ def _bytes_of(text: str | None, *, keys: bool, headers: bool, is_json: bool) -> 
     return lambda chunk, record: records.formatted(pieces, *chunk.place, record)
 
 
-def _harmless(show: Show, *, is_json: bool) -> Show:
-    """The same for a terminal: what it would obey is shown as escapes, but line breaks and tabs."""
+def harmless(show: Show, *, is_json: bool) -> Show:
+    """Escape what a terminal would interpret, except line breaks and tabs."""
     from rockgate.gateway.runtime.quoting import for_terminal, json_for_terminal
 
-    def harmless(chunk: Chunk, record: Record) -> bytes:
+    def escaped(chunk: Chunk, record: Record) -> bytes:
         text = show(chunk, record).decode("utf-8", "backslashreplace")
         return (json_for_terminal(text) if is_json else for_terminal(text, "\n\t")).encode()
 
-    return harmless
+    return escaped
 
 
 def _writer(show: Show, meter: Meter) -> Write:

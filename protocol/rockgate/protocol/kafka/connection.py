@@ -297,13 +297,18 @@ class ClientConnection:
     """The client's end: numbers its requests and takes answers in the same order only."""
 
     def __init__(
-        self, *, client_id: str | None = None, frame_bytes_max: int = FRAME_SIZE_LIMIT
+        self,
+        *,
+        client_id: str | None = None,
+        frame_bytes_max: int = FRAME_SIZE_LIMIT,
+        first_id: int = 0,
     ) -> None:
+        """`first_id` is the correlation id of the first request."""
         self.client_id = client_id
         self._reader = FrameReader(frame_bytes_max)
         self._expected: deque[RequestHeader] = deque()
         self._out: list[Buffer] = []
-        self._next_id = 0
+        self._next_id = first_id
         self._error: ProtocolError | None = None
 
     def send(

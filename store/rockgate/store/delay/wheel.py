@@ -194,7 +194,7 @@ class Wheel:
         return min(near, row)
 
 
-_BACK_MS: Final = 30 * 86_400_000
+BACK_MS: Final = 30 * 86_400_000
 """How far back a wheel begins: what came due while nobody served lies in rows as well."""
 
 
@@ -220,13 +220,13 @@ class Wheels:
     @property
     def _for_days(self) -> Wheel:
         if self._day is None:
-            self._day = Wheel(self._units, self._day_ms - _BACK_MS)
+            self._day = Wheel(self._units, self._day_ms - BACK_MS)
         return self._day
 
     @property
     def _for_delays(self) -> Wheel:
         if self._passing is None:
-            self._passing = Wheel(self._units, self._day_ms + self._lead_ms - _BACK_MS)
+            self._passing = Wheel(self._units, self._day_ms + self._lead_ms - BACK_MS)
         return self._passing
 
     def _own(self, when: int) -> int:

@@ -128,6 +128,11 @@ class Queue:
         self._runs = Runs(indexes)
         self._moved: _Moved | None = None
 
+    @property
+    def tail_count(self) -> int:
+        """How many units are in memory."""
+        return len(self._bases)
+
     def turn(self, *, is_sync: bool) -> None:
         """Show from now on what is on disk, or everything."""
         if is_sync and not self.is_sync:

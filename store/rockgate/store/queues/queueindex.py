@@ -37,10 +37,10 @@ UnitFields = tuple[int, int, int, int, int, int, int]
 
 _MAGIC = b"RGQINDEX"
 _VERSION = 1
-_HEADER = struct.Struct(">8sIIQQQIII")
-_ENTRY = struct.Struct(">16siIIqqq")
+HEADER = struct.Struct(">8sIIQQQIII")
+ENTRY = struct.Struct(">16siIIqqq")
 _CHECKSUM = struct.Struct(">I")
-_HEADER_CHECKED = _HEADER.size - _CHECKSUM.size
+_HEADER_CHECKED = HEADER.size - _CHECKSUM.size
 BLOCK_UNITS = 256
 _BLOCK_SIZE = BLOCK_UNITS * UNIT_SIZE
 _WRITE_SIZE = 1 << 20
@@ -128,7 +128,7 @@ def write_index(directory: Directory, start: int, end: int, runs: Iterable[Packe
     name = index_name(start, end)
     file = directory.create(f"{name}.new")
     try:
-        at = _HEADER.size + len(listing)
+        at = HEADER.size + len(listing)
         checksums = bytearray()
         unit_count = 0
         for piece in _pieces(ordered):
@@ -141,7 +141,7 @@ def write_index(directory: Directory, start: int, end: int, runs: Iterable[Packe
         file.write(at, checksums)
         counts = (len(ordered), start, end, unit_count)
         fields = (_MAGIC, _VERSION, *counts, crc32(listing), crc32(checksums), 0)
-        header = _HEADER.pack(*fields)[:_HEADER_CHECKED]
+        header = HEADER.pack(*fields)[:_HEADER_CHECKED]
         file.write(0, header + _CHECKSUM.pack(crc32(header)) + listing)
         file.sync()
     finally:
@@ -155,7 +155,7 @@ def _directory_entry(run: PackedRun) -> bytes:
     (first,) = struct.unpack_from(">q", units)
     last = UNIT.unpack_from(units, len(units) - UNIT_SIZE)
     count = len(units) // UNIT_SIZE
-    return _ENTRY.pack(topic_id, queue_id, is_moved, count, first, last[0] + last[3], last[5])
+    return ENTRY.pack(topic_id, queue_id, is_moved, count, first, last[0] + last[3], last[5])
 
 
 def _pieces(runs: list[PackedRun]) -> Iterator[memoryview]:
@@ -203,9 +203,9 @@ class IndexFile:
 
     def _check_head(self) -> None:
         view, name = self._view, self.name
-        if len(view) < _HEADER.size:
+        if len(view) < HEADER.size:
             raise IndexDamaged(f"{name} is {len(view)} bytes, shorter than its header")
-        fields = _HEADER.unpack_from(view)
+        fields = HEADER.unpack_from(view)
         magic, version, run_count, start, end, unit_count, listing_crc, blocks_crc, crc = fields
         if magic != _MAGIC or crc32(view[:_HEADER_CHECKED]) != crc:
             raise IndexDamaged(f"{name} has a damaged header")
@@ -213,12 +213,12 @@ class IndexFile:
             raise IndexDamaged(f"{name} has version {version}; the supported version is {_VERSION}")
         if (start, end) != (self.start, self.end):
             raise IndexDamaged(f"{name} covers {start} to {end}")
-        self._units_at = _HEADER.size + _ENTRY.size * run_count
+        self._units_at = HEADER.size + ENTRY.size * run_count
         blocks_at = self._units_at + UNIT_SIZE * unit_count
         block_count = -(-unit_count // BLOCK_UNITS)
         if len(view) != blocks_at + _CHECKSUM.size * block_count:
             raise IndexDamaged(f"{name} is {len(view)} bytes for {unit_count} units")
-        if crc32(view[_HEADER.size : self._units_at]) != listing_crc:
+        if crc32(view[HEADER.size : self._units_at]) != listing_crc:
             raise IndexDamaged(f"{name} has a damaged directory")
         if crc32(view[blocks_at:]) != blocks_crc:
             raise IndexDamaged(f"{name} has damaged checksums")
@@ -233,7 +233,7 @@ class IndexFile:
     def runs(self) -> Iterator[Run]:
         """Yield the directory."""
         at = 0
-        for fields in _ENTRY.iter_unpack(self._view[_HEADER.size : self._units_at]):
+        for fields in ENTRY.iter_unpack(self._view[HEADER.size : self._units_at]):
             topic_id, queue_id, is_moved, unit_count, first, end, max_ms = fields
             yield Run(topic_id, queue_id, bool(is_moved), unit_count, first, end, max_ms, at)
             at += unit_count

@@ -1,8 +1,7 @@
 """In-memory implementation of the file interface that loses unsynced data, for crash tests.
 
-A `MemoryDisk` holds one tree. Of every file it has two images: what a process sees (`visible`)
-and what the disk itself holds (`durable`); of every directory it has the names both ways and the
-changes between them. Two deaths are told apart:
+A `MemoryDisk` holds one tree. Every file has two images, what a process sees (`visible`) and what
+is on disk (`durable`); directories have both sets of names and the changes between them. Deaths:
 
 - `killed()`: the process is gone, the kernel is not. The new disk shows everything that was
   written, and what was not synced is still not durable.
@@ -15,15 +14,14 @@ the test's choice for any operation). Every write, sync, creation, renaming and 
 operation; assignments straight into a mapping's view are not, but they are forgotten all the same.
 
 A failed sync drops what it should have written, as Linux does: the pages count as clean, and a
-later sync that succeeds does not bring them back, unless they were written again in between.
-
-The disk belongs to one thread at a time.
+later sync that succeeds does not bring them back, unless they were written again in between. The
+disk belongs to one thread at a time.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import NoReturn
 
@@ -73,9 +71,12 @@ class MemoryDisk:
     @property
     def used(self) -> int:
         """The bytes that files with a name take."""
-        return sum(
-            len(node.visible) for folder in self._tree.walk() for node in folder.visible.values()
-        )
+        return sum(len(content) for _, content in self.files())
+
+    def files(self) -> Iterator[tuple[str, bytearray]]:
+        """The content of each file, with the path of its folder."""
+        for folder in self._tree.walk():
+            yield from ((folder.path, node.visible) for node in folder.visible.values())
 
     def root(self) -> MemoryDirectory:
         """Return the directory everything lies in."""

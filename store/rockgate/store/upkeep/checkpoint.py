@@ -20,8 +20,8 @@ from rockgate.store.files.interface import PAGE_SIZE, Directory, File, replace_f
 
 _NAME = "checkpoint"
 _MAGIC = b"RGCHKPNT"
-_SLOT = struct.Struct(">8sQQQQQI")
-_CHECKED = _SLOT.size - 4
+SLOT = struct.Struct(">8sQQQQQI")
+_CHECKED = SLOT.size - 4
 
 
 class Checkpoint(NamedTuple):
@@ -38,7 +38,7 @@ class Checkpoint(NamedTuple):
 
 
 def _pack(checkpoint: Checkpoint) -> bytes:
-    checked = _SLOT.pack(_MAGIC, *checkpoint, 0)[:_CHECKED]
+    checked = SLOT.pack(_MAGIC, *checkpoint, 0)[:_CHECKED]
     return checked + struct.pack(">I", crc32(checked))
 
 
@@ -53,14 +53,14 @@ def read_slots(file: File) -> dict[int, Checkpoint | str | None]:
     """Return what is at each slot's place: a checkpoint, what is wrong with it, None if nothing."""
     slots: dict[int, Checkpoint | str | None] = {}
     for at in (0, PAGE_SIZE):
-        slot = file.read(at, _SLOT.size)
+        slot = file.read(at, SLOT.size)
         if not any(slot):
-            slots[at] = None if len(slot) == _SLOT.size else "file is truncated"
+            slots[at] = None if len(slot) == SLOT.size else "file is truncated"
             continue
-        if len(slot) < _SLOT.size:
+        if len(slot) < SLOT.size:
             slots[at] = f"slot is {len(slot)} bytes"
             continue
-        magic, *fields, crc = _SLOT.unpack(slot)
+        magic, *fields, crc = SLOT.unpack(slot)
         if magic != _MAGIC:
             slots[at] = "not a checkpoint slot"
         elif crc != crc32(slot[:_CHECKED]):

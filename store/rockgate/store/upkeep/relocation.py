@@ -98,14 +98,15 @@ class Mover:
         for queue, unit in picked:
             # Its time may have come while this was paused.
             if self._usage.is_live(queue, unit):
-                self._move(segment, queue, unit)
+                self.move_entry(segment, queue, unit)
                 size += unit[2]
                 count += 1
             if size >= SLICE_BYTES or count >= SLICE_COUNT:
                 yield True
                 size = count = 0
 
-    def _move(self, segment: Segment, queue: Queue, unit: UnitFields) -> None:
+    def move_entry(self, segment: Segment, queue: Queue, unit: UnitFields) -> None:
+        """Append a live entry again; one that is damaged stays where it is."""
         base, position, _, _, store_ms, max_ms, tag_code = unit
         view = segment.mapping.view
         try:

@@ -246,6 +246,6 @@ def test_message_entries_are_limited_by_size_too() -> None:
 
 def test_the_collector_asks_a_fetched_partition_by_the_right_places() -> None:
     fields = FetchedPartition._fields
-    assert fields[collector._ERROR] == "error_code"
-    assert fields[collector._RECORDS] == "records"
-    assert fields[collector._DIVERGING] == "diverging"
+    assert fields[collector.ERROR_FIELD] == "error_code"
+    assert fields[collector.RECORDS_FIELD] == "records"
+    assert fields[collector.DIVERGING_FIELD] == "diverging"

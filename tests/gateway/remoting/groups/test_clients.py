@@ -352,7 +352,7 @@ def test_locks_that_nobody_renewed_are_forgotten_over_several_calls(
     for number in range(5):
         assert locks.lock(f"g{number}", "c", [queue], 0) == [queue]
     locks.expire(11)
-    assert 0 < locks._count < 5, "some, and others have their turn"
+    assert 0 < len(locks) < 5, "some, and others have their turn"
     for _ in range(5):
         locks.expire(11)
-    assert locks._count == 0
+    assert len(locks) == 0

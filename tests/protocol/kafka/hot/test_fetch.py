@@ -81,7 +81,7 @@ REQUESTS = st.builds(
 
 def is_by_hand(version: int, data: bytes) -> bool:
     """Whether the walk itself takes `data`, without the declared codec."""
-    return fetch._walk(data, version) is not None
+    return fetch.walk(data, version) is not None
 
 
 def same_verdict(version: int, data: bytes) -> None:

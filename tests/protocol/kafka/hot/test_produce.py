@@ -62,8 +62,8 @@ def is_by_hand(version: int, data: bytes) -> bool:
     """Whether the walk itself takes `data`, without the declared codec."""
     view = memoryview(data)
     if version >= produce.FLEXIBLE:
-        return produce._walk_flexible(view, version >= produce.TOPIC_IDS) is not None
-    return produce._walk_plain(view) is not None
+        return produce.walk_flexible(view, version >= produce.TOPIC_IDS) is not None
+    return produce.walk_plain(view) is not None
 
 
 def same_verdict(version: int, data: bytes) -> None:

@@ -32,9 +32,9 @@ limits allow if there are more; its batches; and whether there is no such partit
 _IS_UNKNOWN: Final = 4
 # Fields of a FetchedPartition. A session may have ten thousand partitions without news, and to ask
 # a tuple by index takes half the time.
-_ERROR: Final = 1
-_RECORDS: Final = 5
-_DIVERGING: Final = 8
+ERROR_FIELD: Final = 1
+RECORDS_FIELD: Final = 5
+DIVERGING_FIELD: Final = 8
 
 
 class Finder:
@@ -158,14 +158,14 @@ class Gathering:
                 queue, asked, size_max, not self._size, is_committed, cold
             )
             if batch_count or (cold and len(cold) > cold_count):
-                size = sum(map(len, fetched[_RECORDS] or ()))
+                size = sum(map(len, fetched[RECORDS_FIELD] or ()))
                 size += sum(size for _, size in cold[cold_count:]) if cold else 0
                 counted = size_max if is_cut and size < size_max else size
                 self._add(wanted, (fetched, size, counted, batch_count, False))
             else:
                 # Nothing new is by far the most frequent: it costs no more than this.
                 found[wanted] = (fetched, 0, 0, 0, False)
-                if fetched[_ERROR] or fetched[_DIVERGING]:
+                if fetched[ERROR_FIELD] or fetched[DIVERGING_FIELD]:
                     self._is_urgent = True
 
     def _add(self, wanted: Wanted, finding: Finding) -> None:

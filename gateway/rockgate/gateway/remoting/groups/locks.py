@@ -30,6 +30,9 @@ class Locks:
         self._unseen: list[str] = []
         """Groups that are still to be looked at for what has expired."""
 
+    def __len__(self) -> int:
+        return self._count
+
     def lock(
         self, group: str, client_id: str, queues: Iterable[MessageQueue], now_ms: int
     ) -> list[MessageQueue]:

@@ -62,7 +62,7 @@ def decode_request(version: int, data: Buffer, *, memory_max: int | None = None)
     if len(data) <= _SIZE_MAX and FLEXIBLE <= version <= VERSION_MAX:
         # A copy of so little pays for itself: slices of bytes are cheaper than those of a view.
         try:
-            request = _walk(bytes(data), version)
+            request = walk(bytes(data), version)
         except (struct.error, IndexError, ValueError):
             # Read, or refused by name, by the declared codec.
             request = None
@@ -71,7 +71,7 @@ def decode_request(version: int, data: Buffer, *, memory_max: int | None = None)
     return request
 
 
-def _walk(data: bytes, version: int) -> FetchRequest | None:
+def walk(data: bytes, version: int) -> FetchRequest | None:
     """Versions 12 and later: lengths are varints one too large, structs end with tags."""
     request = _blank_request()
     at = 0

@@ -63,16 +63,16 @@ def walk_request(version: int, data: Buffer) -> ProduceRequest | None:
     view = memoryview(data).toreadonly()
     try:
         if FLEXIBLE <= version <= VERSION_MAX:
-            return _walk_flexible(view, version >= TOPIC_IDS)
+            return walk_flexible(view, version >= TOPIC_IDS)
         if VERSION_MIN <= version < FLEXIBLE:
-            return _walk_plain(view)
+            return walk_plain(view)
     except (struct.error, IndexError, ValueError):
         # Whatever this walk stumbles over is read, or refused by name, by the declared codec.
         pass
     return None
 
 
-def _walk_plain(view: memoryview) -> ProduceRequest | None:
+def walk_plain(view: memoryview) -> ProduceRequest | None:
     """Versions 3 to 8: lengths are int16 for text and int32 for everything else."""
     size = len(view)
     text_size, acks, timeout_ms, topic_count = _PLAIN_LEAD.unpack_from(view)
@@ -116,7 +116,7 @@ def _walk_plain(view: memoryview) -> ProduceRequest | None:
     return _request(transactional_id, acks, timeout_ms, topics) if at == size else None
 
 
-def _walk_flexible(view: memoryview, has_ids: bool) -> ProduceRequest | None:
+def walk_flexible(view: memoryview, has_ids: bool) -> ProduceRequest | None:
     """Versions 9 and later: lengths are varints one too large, structs end with tags."""
     text_size = view[0]
     at = text_size or 1
