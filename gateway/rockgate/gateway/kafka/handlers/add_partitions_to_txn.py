@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from typing import Final, TypeVar
 
-from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.embedded.resolve import find_topic
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.request.handler import Call
+from rockgate.gateway.kafka.topics.catalog import has_partition
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Partition, ProducerIdAndEpoch
@@ -153,12 +154,12 @@ class AddPartitionsToTxn:
         known: dict[tuple[str, int], Partition] = {}
         unknown: set[tuple[str, int]] = set()
         for asked in topics:
-            topic = self._topics.find(names.to_store(asked.name))
+            topic = find_topic(self._topics, asked.name)
             for index in asked.partitions:
-                if topic is None or not 0 <= index < topic.queue_count:
-                    unknown.add((asked.name, index))
-                else:
+                if has_partition(topic, index):
                     known[asked.name, index] = topic.id, index
+                else:
+                    unknown.add((asked.name, index))
                 yield
         return known, unknown
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.handler import Call
-from rockgate.gateway.kafka.topics.catalog import TopicCatalog
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog, has_partition
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -77,8 +77,9 @@ class AlterReplicaLogDirs:
         if path != self._path:
             return ErrorCode.LOG_DIR_NOT_FOUND
         topic = self._catalog.find(name)
-        is_there = topic is not None and 0 <= index < topic.queue_count
-        return ErrorCode.NONE if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return (
+            ErrorCode.NONE if has_partition(topic, index) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
 
 
 def _result(

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.embedded.resolve import find_queue, find_topic
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.storage.durability import Durability
@@ -70,7 +70,7 @@ class DeleteRecords:
                     partition_index=each.partition_index, low_watermark=UNKNOWN_OFFSET
                 )
                 results.append(result)
-                topic = self._topics.find(names.to_store(asked.name))
+                topic = find_topic(self._topics, asked.name)
                 found = self._check(topic, each)
                 if isinstance(found, ErrorCode):
                     result.error_code = found
@@ -120,8 +120,8 @@ class DeleteRecords:
         self, topic: Topic | None, asked: DeleteRecordsPartition
     ) -> tuple[Queue, int] | ErrorCode:
         """Return the queue and where it shall start, or why it shall not."""
-        queues = self._queues.of(topic.id) if topic is not None else ()
-        if topic is None or not 0 <= asked.partition_index < len(queues):
+        queue = find_queue(self._queues, topic, asked.partition_index)
+        if topic is None or queue is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if topic.is_internal:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -129,7 +129,6 @@ class DeleteRecords:
         policy = topic.config.get("cleanup.policy", "delete")
         if "compact" in policy and "delete" not in policy:
             return ErrorCode.POLICY_VIOLATION
-        queue = queues[asked.partition_index]
         high_watermark = self._reader.high_watermark(queue)
         offset = high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
         if not 0 <= offset <= high_watermark:

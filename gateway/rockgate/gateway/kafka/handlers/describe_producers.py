@@ -21,7 +21,7 @@ from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import merged
 from rockgate.gateway.kafka.request.handler import Call
-from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView, has_partition
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_producers import (
@@ -76,7 +76,7 @@ class DescribeProducers:
     def _partition(self, name: str, topic: TopicView | None, index: int) -> PartitionResponse:
         if topic is None and not names.is_legal(name):
             return _refused(index, ErrorCode.INVALID_TOPIC_EXCEPTION)
-        if topic is None or not 0 <= index < topic.queue_count:
+        if not has_partition(topic, index):
             return _refused(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return PartitionResponse(
             partition_index=index,

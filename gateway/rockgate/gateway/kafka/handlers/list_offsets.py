@@ -26,10 +26,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Final
 
+from rockgate.gateway.kafka.embedded.resolve import find_queue, find_topic
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
 from rockgate.gateway.kafka.fetch.time_search import FoundRecord, TimeSearch
-from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import code_of
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.storage.cold_reads import ColdReads
@@ -99,7 +99,7 @@ class ListOffsets:
             lookup.count(asked, asked.partitions)
         topics = []
         for asked in request.topics:
-            topic = self._topics.find(names.to_store(asked.name))
+            topic = find_topic(self._topics, asked.name)
             partitions = []
             for each in lookup.partitions(asked):
                 answer = self._find(topic, asked, each, lookup)
@@ -134,7 +134,7 @@ class ListOffsets:
             response.topics.append(ListOffsetsTopicResponse(name=asked.name, partitions=partitions))
             for each in lookup.partitions(asked):
                 # A topic may go while we search: it is looked up for each.
-                topic = self._topics.find(names.to_store(asked.name))
+                topic = find_topic(self._topics, asked.name)
                 answer = self._find(topic, asked, each, lookup)
                 if not isinstance(answer, ListOffsetsPartitionResponse):
                     answer = await _searched(each, answer)
@@ -152,13 +152,13 @@ class ListOffsets:
         lookup: _Lookup,
     ) -> ListOffsetsPartitionResponse | Search:
         """Return the answer for one partition, or the search that will find it."""
-        queues = self._queues.of(topic.id) if topic is not None else ()
+        queue = find_queue(self._queues, topic, asked.partition_index)
         code: ErrorCode | None
         if lookup.counts[asked_topic.name, asked.partition_index] > 1:
             code = ErrorCode.INVALID_REQUEST
         elif asked.timestamp < 0 and lookup.version < FIRST_VERSIONS.get(asked.timestamp, NEVER):
             code = ErrorCode.UNSUPPORTED_VERSION
-        elif topic is None or not 0 <= asked.partition_index < len(queues):
+        elif topic is None or queue is None:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif not topic.is_readable:
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -166,7 +166,8 @@ class ListOffsets:
             code = self._epochs.refusal(asked.current_leader_epoch)
         if code is not None:
             return _error(asked, code)
-        return self._look_up(queues[asked.partition_index], asked, lookup)
+        assert queue is not None, "a partition without an error is there"
+        return self._look_up(queue, asked, lookup)
 
     def _look_up(
         self, queue: Queue, asked: ListOffsetsPartition, lookup: _Lookup

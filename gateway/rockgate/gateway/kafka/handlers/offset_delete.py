@@ -20,7 +20,7 @@ from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError, coordinator_code
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Durable, Now
-from rockgate.gateway.kafka.topics.catalog import TopicCatalog
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog, has_partition
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -95,7 +95,7 @@ class OffsetDelete:
         self, name: str, index: int, read: frozenset[str], found: list[tuple[bytes, int]]
     ) -> OffsetDeleteResponsePartition:
         topic, code = self._catalog.find(name), ErrorCode.NONE
-        if topic is None or not 0 <= index < topic.queue_count:
+        if not has_partition(topic, index):
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         elif name in read:
             code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC

@@ -20,9 +20,9 @@ import asyncio
 from collections.abc import Awaitable, Iterator
 from itertools import islice
 
+from rockgate.gateway.kafka.embedded.resolve import find_queue, find_topic
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
-from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import code_of
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.storage.cold_reads import ColdReads
@@ -105,11 +105,11 @@ class OffsetForLeaderEpoch:
         )
 
     def _queue(self, name: str, index: int) -> Queue | ErrorCode:
-        topic = self._topics.find(names.to_store(name))
-        queues = self._queues.of(topic.id) if topic is not None else ()
-        if topic is None or not 0 <= index < len(queues):
+        topic = find_topic(self._topics, name)
+        queue = find_queue(self._queues, topic, index)
+        if topic is None or queue is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return queues[index] if topic.is_readable else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return queue if topic.is_readable else ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     def _find(self, name: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
         answer = EpochEndOffset(partition=asked.partition)

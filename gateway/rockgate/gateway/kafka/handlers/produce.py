@@ -30,6 +30,7 @@ import asyncio
 from collections.abc import Sequence
 
 from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.kafka.embedded.resolve import find_queue, find_topic
 from rockgate.gateway.kafka.produce.delay import RecordDelays
 from rockgate.gateway.kafka.produce.first_batches import RETRIABLE, FirstBatches
 from rockgate.gateway.kafka.produce.partition_order import Turns
@@ -262,7 +263,7 @@ class Produce:
     def _find(self, data: TopicProduceData, version: int) -> Topic | None:
         if version >= hot.TOPIC_IDS:
             return self._topics.find_id(data.topic_id)
-        return self._topics.find(names.to_store(data.name))
+        return find_topic(self._topics, data.name)
 
     def _try(
         self,
@@ -277,10 +278,9 @@ class Produce:
             if append.version >= hot.TOPIC_IDS:
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID
             return ProducedPartition(each.index, unknown)
-        queues = self._queues.of(topic.id)
-        if not 0 <= each.index < len(queues):
+        queue = find_queue(self._queues, topic, each.index)
+        if queue is None:
             return ProducedPartition(each.index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        queue = queues[each.index]
         try:
             return self._produce(append, topic, queue, each.records, examined)
         except (MalformedBatch, RequestError, StoreError) as error:

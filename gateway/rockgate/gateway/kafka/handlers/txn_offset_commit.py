@@ -26,12 +26,13 @@ from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
+from rockgate.gateway.kafka.embedded.resolve import find_topic
 from rockgate.gateway.kafka.groups.classic import events
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.waiters import Waiter
-from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.handler import Call
+from rockgate.gateway.kafka.topics.catalog import has_partition
 from rockgate.gateway.kafka.transactions.answers import fenced_code
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.transaction import Offset, ProducerIdAndEpoch
@@ -119,11 +120,11 @@ class TxnOffsetCommit:
         """Keep some of the offsets, and say of each what became of it."""
         found: list[tuple[TxnOffsetCommitResponsePartition, Offset | None]] = []
         for at, wanted in part:
-            topic = self._topics.find(names.to_store(request.topics[at].name))
+            topic = find_topic(self._topics, request.topics[at].name)
             for each in wanted:
                 answer = TxnOffsetCommitResponsePartition(partition_index=each.partition_index)
                 response.topics[at].partitions.append(answer)
-                if topic is None or not 0 <= each.partition_index < topic.queue_count:
+                if not has_partition(topic, each.partition_index):
                     answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                     continue
                 code = self._check(each)

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 
-from rockgate.gateway.kafka.request import names
+from rockgate.gateway.kafka.embedded.resolve import find_topic
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError, explain
 from rockgate.gateway.kafka.request.handler import Call
+from rockgate.gateway.kafka.topics.catalog import has_partition
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.net.address import is_this_machine
 from rockgate.gateway.storage.durability import Durability
@@ -103,13 +104,13 @@ class WriteTxnMarkers:
 
     def _write_one(self, asked: WritableTxnMarker, name: str, index: int) -> ErrorCode:
         try:
-            self._write(asked, self._topics.find(names.to_store(name)), index)
+            self._write(asked, find_topic(self._topics, name), index)
         except (RequestError, StoreError) as error:
             return explain(error)[0]
         return ErrorCode.NONE
 
     def _write(self, asked: WritableTxnMarker, topic: Topic | None, index: int) -> None:
-        if topic is None or not 0 <= index < topic.queue_count:
+        if not has_partition(topic, index):
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Partition does not exist.")
         if self._unstable.first_of(topic.id, index, asked.producer_id) is None:
             return

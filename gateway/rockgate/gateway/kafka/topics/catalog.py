@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from rockgate.gateway.kafka.request.now import Now
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -51,6 +51,9 @@ class TopicView(Protocol):
     def position(self) -> int:
         """A number that is another after each change of it."""
         ...
+
+
+View = TypeVar("View", bound=TopicView)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,3 +137,8 @@ class TopicCatalog(Protocol):
     def alter(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
         """Replace all that is set for topics."""
         ...
+
+
+def has_partition(topic: View | None, index: int) -> TypeGuard[View]:
+    """Whether there is such a partition; else it is UNKNOWN_TOPIC_OR_PARTITION."""
+    return topic is not None and 0 <= index < topic.queue_count
