@@ -45,7 +45,7 @@ from rockgate.store.progress.records import (
 from rockgate.store.state.epochs import TOPIC as EPOCHS
 from rockgate.store.state.epochs import Epochs
 from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, Fold, Journal
-from rockgate.store.state.slicing import SLICE_BYTES
+from rockgate.store.state.snapshot_slices import SLICE_BYTES
 from rockgate.store.state.topicchanges import (
     CONFIG_SIZE_MAX,
     NAME_SIZE_MAX,

@@ -16,7 +16,7 @@ import msgspec
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state.fold import Change, check_format
 from rockgate.store.state.roster import Roster
-from rockgate.store.state.slicing import Measured, pack_array, sliced
+from rockgate.store.state.snapshot_slices import Measured, pack_array, sliced
 
 HALF_TOPIC: Final = b"rmq_sys_rockgate_half"
 FORMAT: Final = 1

@@ -19,7 +19,7 @@ from rockgate.store.files.interface import Directory
 from rockgate.store.keys.entrykeys import RecordKeys
 from rockgate.store.keys.keyfile import Shape
 from rockgate.store.keys.keyindex import KeyIndex
-from rockgate.store.keys.keywaiting import Run
+from rockgate.store.keys.pending_keys import Run
 from rockgate.store.log.beginning import ABORT, Found
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.recovery import Rest, clear_rest, find_end, find_rest, write_again

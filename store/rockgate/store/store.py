@@ -29,7 +29,7 @@ from rockgate.store.log.beginning import Beginning, Found
 from rockgate.store.log.commitlog import NO_HOST, CommitLog
 from rockgate.store.log.flusher import Flusher
 from rockgate.store.log.page_allocation import Allocator
-from rockgate.store.log.page_residency import Warmth
+from rockgate.store.log.page_residency import PageResidency
 from rockgate.store.log.segments import Segments
 from rockgate.store.opening import find_log, key_shape, open_keys, replay
 from rockgate.store.policy import PolicyOf, default_policy
@@ -46,7 +46,7 @@ from rockgate.store.state.topic import Topic
 from rockgate.store.state.topicchanges import random_topic_id
 from rockgate.store.state.topics import Topics
 from rockgate.store.upkeep.checkpoint import CheckpointFile
-from rockgate.store.upkeep.checkpointing import Checkpointer
+from rockgate.store.upkeep.checkpointer import Checkpointer
 from rockgate.store.upkeep.reserve import Reserve
 from rockgate.store.upkeep.retention import Retention
 from rockgate.store.upkeep.upkeep import begin_epoch, upkeep_steps
@@ -159,15 +159,15 @@ class Store:
             reserved=self._reserve.least,
             on_dug=lambda: self.retention.disk.look(),
         )
-        self.warmth = Warmth(
+        self.residency = PageResidency(
             self._segments, clock, cold_bytes=config.cold_bytes, run_start=self.found.end
         )
-        self.reader = Reader(self.log, self.flusher, self.warmth)
+        self.reader = Reader(self.log, self.flusher, self.residency)
         self.deliveries = Deliveries(
             delay=self.delay,
             appender=self.appender,
             queues=self.queues,
-            warmth=self.warmth,
+            residency=self.residency,
             log=self.log,
             clock=self._steady,
             jobs=self._jobs,

@@ -84,7 +84,7 @@ class Fetcher:
             waiting=world.waiting,
             sessions=self.sessions,
             reader=world.partitions,
-            warming=world.warming,
+            cold_reads=world.cold_reads,
             shown=world.delays.shown,
             bytes_max=bytes_max,
             throttling=throttling

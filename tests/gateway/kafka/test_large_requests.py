@@ -85,7 +85,7 @@ class Server:
             folds=world.folds,
             waiting=world.waiting,
             durability=Durability(world.store),
-            cold_reads=world.warming,
+            cold_reads=world.cold_reads,
             telemetry=Telemetry(),
             threads=BatchThreads(),
         )

@@ -60,7 +60,7 @@ class KafkaWorld(World):
         self.store.attach(on_append=self.waiting.wake, on_flushed=self.waiting.wake_flushed)
         self.waiting.follow(self.store.topics, self.store.queues)
         self.epochs = LeaderEpochs(self.store.epochs, self.store.reader)
-        self.warming = ColdReads(self.store.warmth, self.store.log)
+        self.cold_reads = ColdReads(self.store.residency, self.store.log)
         self.settings = SettingsCache(TopicDefaults())
         self.delays = RecordDelays(
             appender=self.store.appender,
@@ -74,7 +74,7 @@ class KafkaWorld(World):
             deliveries=self.store.deliveries,
             queues=self.store.queues,
             reader=self.store.reader,
-            warmth=self.store.warmth,
+            residency=self.store.residency,
             commit_log=self.store.log,
             clock=self.store.clock,
             held=self.folds.held,

@@ -50,7 +50,7 @@ class PullWorld(RemotingWorld):
         self.waiting.follow(self.store.topics, self.store.queues)
         self.puller = Puller(
             reader=self.store.reader,
-            cold_reads=ColdReads(self.store.warmth, self.store.log),
+            cold_reads=ColdReads(self.store.residency, self.store.log),
             unstable=StableOffsets(self.store.topics),
             transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24),
             now=self._now,

@@ -15,17 +15,17 @@ def test_entries_from_before_the_start_are_cold_and_what_is_not_there_is_not() -
     world = world_before_and_after()
     units = [world.queue().find(offset) for offset in (0, 1, 2)]
     assert units[0] is not None and units[1] is not None and units[2] is None
-    assert world.warming.cold(units) == [(units[0].position, units[0].size)]
+    assert world.cold_reads.cold(units) == [(units[0].position, units[0].size)]
 
 
-async def test_what_was_brought_in_is_warm() -> None:
+async def test_what_was_brought_in_is_resident() -> None:
     world = world_before_and_after()
-    cold = world.warming.cold([world.queue().find(0)])
-    await world.warming.bring_in(cold)
-    assert world.warming.cold([world.queue().find(0)]) == []
+    cold = world.cold_reads.cold([world.queue().find(0)])
+    await world.cold_reads.bring_in(cold)
+    assert world.cold_reads.cold([world.queue().find(0)]) == []
 
 
 async def test_without_anything_cold_no_thread_is_asked() -> None:
     world = world_before_and_after()
-    world.store.warmth.fault_in = None  # type: ignore[assignment, method-assign]  # must not be called
-    await world.warming.bring_in([])
+    world.store.residency.fault_in = None  # type: ignore[assignment, method-assign]  # must not be called
+    await world.cold_reads.bring_in([])

@@ -146,7 +146,7 @@ def test_few_messages_are_not_worth_it(filled: Filled) -> None:
 
 def test_what_may_be_cold_is_left_alone(filled: Filled, monkeypatch: pytest.MonkeyPatch) -> None:
     filled.add()
-    monkeypatch.setattr(filled.reader._warmth, "warm_from", lambda end: end)
+    monkeypatch.setattr(filled.reader._residency, "resident_from", lambda end: end)
     for may_be_cold in (True, False):
         run = filled.reader.alike(filled.queue, 0, ALL, SIZE_MAX, may_be_cold=may_be_cold)
         assert (run is None) is may_be_cold

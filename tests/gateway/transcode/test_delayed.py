@@ -32,7 +32,7 @@ class Both(Postponing):
         self.transcoder = Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24)
         self.puller = Puller(
             reader=self.store.reader,
-            cold_reads=ColdReads(self.store.warmth, self.store.log),
+            cold_reads=ColdReads(self.store.residency, self.store.log),
             unstable=self.folds.unstable,
             transcoder=self.transcoder,
         )

@@ -8,7 +8,7 @@ from tests.store.keymodel import ModelLog
 from rockgate.protocol.entry import TRANSACTION_ROLLBACK
 from rockgate.store.keys.keyfile import Shape
 from rockgate.store.keys.keyindex import KeyIndex
-from rockgate.store.keys.keywaiting import BATCHED_MAX, WAITING_MAX
+from rockgate.store.keys.pending_keys import BATCHED_MAX, WAITING_MAX
 from rockgate.store.testing.memory_files import MemoryDisk
 
 Work = Callable[[], None]

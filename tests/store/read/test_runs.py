@@ -163,7 +163,7 @@ def test_cold_entries_are_noted_and_counted_but_not_touched() -> None:
     limited: list[Place] = []
     assert world.sizes(0, 3 * there[0].size, cold=limited) == ([], 6, False)
     assert len(limited) == 3
-    world.store.warmth.note(world.store.warmth.plan(cold, world.store.log.end))
+    world.store.residency.note(world.store.residency.plan(cold, world.store.log.end))
     again: list[Place] = []
     assert world.sizes(0, cold=again)[0] == [500] * 20 and again == []
 

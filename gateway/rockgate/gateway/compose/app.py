@@ -162,7 +162,7 @@ class Server:
         store.attach(on_append=waiting.wake, on_flushed=waiting.wake_flushed)
         waiting.follow(store.topics, store.queues)
         durability = Durability(store)
-        cold_reads = ColdReads(store.warmth, store.log)
+        cold_reads = ColdReads(store.residency, store.log)
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 

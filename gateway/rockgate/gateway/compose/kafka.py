@@ -227,7 +227,7 @@ class KafkaAssembly:
                 deliveries=store.deliveries,
                 queues=store.queues,
                 reader=store.reader,
-                warmth=store.warmth,
+                residency=store.residency,
                 commit_log=store.log,
                 clock=store.clock,
                 held=held,

@@ -72,7 +72,7 @@ class ReadPath:
         threads: BatchThreads,
     ) -> None:
         self.epochs = LeaderEpochs(store.epochs, store.reader)
-        self.warming = cold_reads
+        self.cold_reads = cold_reads
         self.reader = PartitionReader(
             reader=store.reader,
             epochs=self.epochs,
@@ -80,7 +80,7 @@ class ReadPath:
             shown=delays.shown,
             unstable=unstable,
         )
-        self.search = TimeSearch(store.reader, self.epochs, self.warming, threads)
+        self.search = TimeSearch(store.reader, self.epochs, self.cold_reads, threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ def fetch(services: Services) -> Fetch:
             partitions_max=config.fetch_session_partitions_max,
         ),
         reader=reading.reader,
-        warming=reading.warming,
+        cold_reads=reading.cold_reads,
         shown=services.delays.shown,
         bytes_max=config.fetch_bytes_max,
         throttling=services.throttling,
@@ -177,7 +177,7 @@ def list_offsets(services: Services) -> ListOffsets:
         reader=reading.reader,
         epochs=reading.epochs,
         search=reading.search,
-        warming=reading.warming,
+        cold_reads=reading.cold_reads,
     )
 
 
@@ -189,7 +189,7 @@ def offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
         queues=services.store.queues,
         reader=reading.reader,
         epochs=reading.epochs,
-        warming=reading.warming,
+        cold_reads=reading.cold_reads,
     )
 
 

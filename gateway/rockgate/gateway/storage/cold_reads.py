@@ -1,7 +1,7 @@
 """Loads cold parts of the log in a thread before the event loop reads them.
 
 Whoever is about to touch entries asks which of them are cold, and has a thread bring those in
-first. What is warm costs a comparison and no turn of the loop.
+first. What is resident costs a comparison and no turn of the loop.
 """
 
 from __future__ import annotations
@@ -9,31 +9,31 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from rockgate.store.api.log import Log, Place, Warmth
+from rockgate.store.api.log import Log, PageResidency, Place
 from rockgate.store.api.queues import Unit
 
 
 class ColdReads:
     """Brings in entries of one store's log."""
 
-    def __init__(self, warmth: Warmth, log: Log) -> None:
-        self._warmth = warmth
+    def __init__(self, residency: PageResidency, log: Log) -> None:
+        self._residency = residency
         self._log = log
 
     def cold(self, units: Iterable[Unit | None]) -> list[Place]:
         """Return where those of these entries lie that must be brought in first."""
-        warm_from = self._warmth.warm_from(self._log.end)
+        resident_from = self._residency.resident_from(self._log.end)
         return [
             (unit.position, unit.size)
             for unit in units
             if unit is not None
-            and unit.position < warm_from
-            and self._warmth.is_cold(unit.position, unit.size)
+            and unit.position < resident_from
+            and self._residency.is_cold(unit.position, unit.size)
         ]
 
     async def bring_in(self, places: Sequence[Place]) -> None:
         """Let a thread bring entries in; there is nothing to do without any."""
         if places:
-            chunks = self._warmth.plan(places, self._log.end)
-            await asyncio.to_thread(self._warmth.fault_in, chunks)
-            self._warmth.note(chunks)
+            chunks = self._residency.plan(places, self._log.end)
+            await asyncio.to_thread(self._residency.fault_in, chunks)
+            self._residency.note(chunks)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from rockgate.store.log.page_residency import Place
 
-__all__ = ["Epochs", "Flushing", "Log", "Place", "Told", "Warmth"]
+__all__ = ["Epochs", "Flushing", "Log", "PageResidency", "Place", "Told"]
 
 Told = Callable[[Exception | None], None]
 """Called once a position is on disk, or with the error that means it may never be."""
@@ -36,14 +36,14 @@ class Flushing(Protocol):
         """Call `told` once everything before a position is on disk."""
 
 
-class Warmth(Protocol):
+class PageResidency(Protocol):
     """Which entries must be brought in from disk before anybody touches them."""
 
-    def warm_from(self, log_end: int) -> int:
+    def resident_from(self, log_end: int) -> int:
         """Return the position from which on nothing is cold."""
 
     def is_cold(self, position: int, size: int) -> bool:
-        """Whether an entry before `warm_from` must be brought in first."""
+        """Whether an entry before `resident_from` must be brought in first."""
 
     def plan(self, places: Sequence[Place], log_end: int) -> list[int]:
         """Return the chunks to bring in for these entries, and perhaps for the next."""

@@ -18,7 +18,7 @@ from rockgate.store.delay.fold import Delay, Due, Key
 from rockgate.store.delay.given import Records, Redeliver, end_of, with_origin
 from rockgate.store.errors import EntryTooLarge, StoreError, UnknownTopic
 from rockgate.store.log.commitlog import CommitLog, Draft
-from rockgate.store.log.page_residency import Warmth
+from rockgate.store.log.page_residency import PageResidency
 from rockgate.store.problem_log import Complaint, Remembered
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit, UnitFields
@@ -69,7 +69,7 @@ class Deliveries:
         delay: Delay,
         appender: Appender,
         queues: QueueTable,
-        warmth: Warmth,
+        residency: PageResidency,
         log: CommitLog,
         clock: SteadyClock,
         jobs: Callable[[], Jobs],
@@ -77,7 +77,7 @@ class Deliveries:
         self._delay = delay
         self._appender = appender
         self._queues = queues
-        self._warmth = warmth
+        self._residency = residency
         self._log = log
         self._clock = clock
         self.jobs = jobs
@@ -219,23 +219,23 @@ class Deliveries:
 
     def _fetch(self) -> bool:
         """Have a job bring in what is cold; say whether there is any."""
-        warm_from = self._warmth.warm_from(self._log.end)
+        resident_from = self._residency.resident_from(self._log.end)
         sizes = {unit.position: unit.size for _, _, unit in self._picked}
         cold = [
             (position, size)
             for position, size in sizes.items()
-            if position < warm_from and self._warmth.is_cold(position, size)
+            if position < resident_from and self._residency.is_cold(position, size)
         ]
         if not cold:
             return False
-        chunks = self._warmth.plan(cold, self._log.end)
+        chunks = self._residency.plan(cold, self._log.end)
 
         def done(failure: Exception | None) -> None:
             self._is_fetching = False
-            self._warmth.note(chunks)
+            self._residency.note(chunks)
 
         self._is_fetching = True
-        self.jobs().submit(lambda: self._warmth.fault_in(chunks), done)
+        self.jobs().submit(lambda: self._residency.fault_in(chunks), done)
         return True
 
     def _open(self, now_ms: int) -> list[_Found]:

@@ -17,7 +17,7 @@ import msgspec
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state.fold import Change, check_format
 from rockgate.store.state.roster import Roster
-from rockgate.store.state.slicing import Measured, pack_array, sliced
+from rockgate.store.state.snapshot_slices import Measured, pack_array, sliced
 from rockgate.store.state.topicchanges import TOPICS_TOPIC, deleted_ids
 from rockgate.store.state.topics import Topics
 

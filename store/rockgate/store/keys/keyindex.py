@@ -36,7 +36,7 @@ from rockgate.store.keys.entrykeys import (
 )
 from rockgate.store.keys.keyfile import KeyFile, Shape
 from rockgate.store.keys.keyrow import load_row, name_of
-from rockgate.store.keys.keywaiting import BATCHED_MAX, FEW, WAITING_MAX, KeysWaiting, Run, run
+from rockgate.store.keys.pending_keys import BATCHED_MAX, FEW, WAITING_MAX, PendingKeys, Run, run
 
 _log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class KeyIndex:
         """Keys of everything in front of this position are on disk."""
         self.missed_from: int | None = None
         """From where on keys were not indexed for want of room; None if none were missed."""
-        self._waiting = KeysWaiting()
+        self._waiting = PendingKeys()
         self._is_settled_soon = False
         self._soon = soon
         self.later: Run = run

@@ -3,10 +3,10 @@
 Touching a page that is not in memory stops the interpreter until the disk has answered. What was
 written since the start and not long ago is in memory. The rest is cold: who wants to read it lets a
 thread `fault_in` its chunks first, and those that follow if it reads one after the other, so that
-most reads of somebody who catches up find their chunks warm.
+most reads of somebody who catches up find their chunks in memory.
 
-That a chunk is warm is a guess which holds for some seconds; the kernel may know better. A wrong
-guess costs a stall and nothing else.
+That a chunk is resident is a guess which holds for some seconds; the kernel may know better. A
+wrong guess costs a stall and nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CHUNK_BYTES = 1 << 20
 AHEAD_CHUNKS = 8
 """Chunks brought in behind those that were asked for, for a reader that leaves little out."""
 CHUNKS_MAX = 256
-WARM_MS = 10_000
+RESIDENT_MS = 10_000
 _DENSE = 4
 """A reader that takes a quarter of the bytes it passes is one that reads on."""
 
@@ -36,7 +36,7 @@ class Rows(Protocol):
         """Return the segments that hold any byte of a range."""
 
 
-class Warmth:
+class PageResidency:
     """Remembers what was brought in lately."""
 
     def __init__(self, segments: Rows, clock: Clock, *, cold_bytes: int, run_start: int) -> None:
@@ -44,19 +44,21 @@ class Warmth:
         self._clock = clock
         self._cold_bytes = cold_bytes
         self._run_start = run_start
-        self._warm: dict[int, int] = {}
+        self._resident: dict[int, int] = {}
 
     # The store's thread
 
-    def warm_from(self, log_end: int) -> int:
+    def resident_from(self, log_end: int) -> int:
         """Return the position from which on nothing is cold."""
         return max(self._run_start, log_end - self._cold_bytes)
 
     def is_cold(self, position: int, size: int) -> bool:
-        """Whether an entry before `warm_from` must be brought in first."""
-        warm = self._warm
-        oldest_ms = self._clock.monotonic_ms() - WARM_MS
-        return any(warm.get(chunk, -WARM_MS) <= oldest_ms for chunk in _chunks(position, size))
+        """Whether an entry before `resident_from` must be brought in first."""
+        resident = self._resident
+        oldest_ms = self._clock.monotonic_ms() - RESIDENT_MS
+        return any(
+            resident.get(chunk, -RESIDENT_MS) <= oldest_ms for chunk in _chunks(position, size)
+        )
 
     def plan(self, places: Sequence[Place], log_end: int) -> list[int]:
         """Return the chunks to bring in for these entries, and perhaps for the next."""
@@ -73,10 +75,10 @@ class Warmth:
         """Remember that chunks were brought in just now."""
         now_ms = self._clock.monotonic_ms()
         for chunk in chunks:
-            self._warm.pop(chunk, None)
-            self._warm[chunk] = now_ms
-        while len(self._warm) > CHUNKS_MAX:
-            del self._warm[next(iter(self._warm))]
+            self._resident.pop(chunk, None)
+            self._resident[chunk] = now_ms
+        while len(self._resident) > CHUNKS_MAX:
+            del self._resident[next(iter(self._resident))]
 
     # Any thread
 

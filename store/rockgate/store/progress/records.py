@@ -30,7 +30,7 @@ from rockgate.store.errors import (
     UnknownQueue,
 )
 from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, check_format
-from rockgate.store.state.slicing import pack_array
+from rockgate.store.state.snapshot_slices import pack_array
 from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX
 
 PROGRESS_TOPIC: Final = b"rmq_sys_rockgate_progress"

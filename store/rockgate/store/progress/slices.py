@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from rockgate.store.progress.records import METADATA_SIZE_MAX, Held, encode_held, pack_slice
-from rockgate.store.state.slicing import SLICE_BYTES, Measured, sliced
+from rockgate.store.state.snapshot_slices import SLICE_BYTES, Measured, sliced
 from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX
 
 _QUEUES_PER_PIECE: Final = 2_000

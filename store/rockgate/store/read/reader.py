@@ -29,7 +29,7 @@ from rockgate.protocol.entry import (
 from rockgate.store.errors import OffsetOutOfRange
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.flusher import Flusher
-from rockgate.store.log.page_residency import Place, Warmth
+from rockgate.store.log.page_residency import PageResidency, Place
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit, UnitFields
 from rockgate.store.queues.view import QueueView
@@ -52,10 +52,10 @@ _new = tuple.__new__  # what NamedTuple._make calls, without its own call in bet
 class Reader:
     """Reads queues, for everybody. Owned by the store, and keeps nothing."""
 
-    def __init__(self, log: CommitLog, flusher: Flusher, warmth: Warmth) -> None:
+    def __init__(self, log: CommitLog, flusher: Flusher, residency: PageResidency) -> None:
         self._log = log
         self._flusher = flusher
-        self._warmth = warmth
+        self._residency = residency
 
     def high_watermark(self, queue: QueueView) -> int:
         """Return the offset behind the last one that is visible."""
@@ -88,14 +88,14 @@ class Reader:
             end = min(end, self.high_watermark(queue))
         bodies: list[memoryview] = []
         size, next_offset, is_at_message, is_at_delayed = 0, offset, False, False
-        warm_from = 0 if cold is None else self._warmth.warm_from(self._log.end)
+        resident_from = 0 if cold is None else self._residency.resident_from(self._log.end)
         start = stop = 0
         view = memoryview(b"")
         queue_id = queue.queue_id
         for base, position, entry_size, count, _, _, _ in queue.walk(offset):
             if base >= end:
                 break
-            if position < warm_from and self._warmth.is_cold(position, entry_size):
+            if position < resident_from and self._residency.is_cold(position, entry_size):
                 assert cold is not None
                 if size + entry_size > size_max and not (at_least_one and size == 0):
                     break
@@ -147,7 +147,7 @@ class Reader:
             end = min(end, self.high_watermark(queue))
         found: list[Slice] = []
         size = 0
-        warm_from = 0 if cold is None else self._warmth.warm_from(self._log.end)
+        resident_from = 0 if cold is None else self._residency.resident_from(self._log.end)
         start = stop = 0
         view = memoryview(b"")
         queue_id = queue.queue_id
@@ -158,7 +158,7 @@ class Reader:
                 break
             if size > size_max and (size > entry_size or not at_least_one):
                 break
-            if position < warm_from and self._warmth.is_cold(position, entry_size):
+            if position < resident_from and self._residency.is_cold(position, entry_size):
                 assert cold is not None
                 cold.append((position, entry_size))
                 continue
@@ -188,7 +188,7 @@ class Reader:
         return read_alike(self._log, queue, offset, end, size_max, is_cold)
 
     def _is_cold(self, start: int, stop: int) -> bool:
-        return start < self._warmth.warm_from(self._log.end) and self._warmth.is_cold(
+        return start < self._residency.resident_from(self._log.end) and self._residency.is_cold(
             start, stop - start
         )
 
@@ -212,7 +212,7 @@ class Reader:
             end = min(end, self.high_watermark(queue))
         buffers: list[memoryview] = []
         size, count, looked, start, stop, following = 0, 0, 0, 0, 0, offset
-        warm_from = 0 if cold is None else self._warmth.warm_from(self._log.end)
+        resident_from = 0 if cold is None else self._residency.resident_from(self._log.end)
         view, queue_id = memoryview(b""), queue.queue_id
         run_at = run_end = -1
         batch = None
@@ -228,7 +228,7 @@ class Reader:
                     continue
             if size and size + entry_size > size_max:
                 break
-            if position < warm_from and self._warmth.is_cold(position, entry_size):
+            if position < resident_from and self._residency.is_cold(position, entry_size):
                 assert cold is not None
                 cold.append((position, entry_size))
                 break

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state.fold import Change, check_format
-from rockgate.store.state.slicing import sliced
+from rockgate.store.state.snapshot_slices import sliced
 
 TOPIC = b"rmq_sys_rockgate_epoch"
 

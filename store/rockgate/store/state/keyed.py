@@ -15,7 +15,7 @@ import msgspec
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, Journal, check_format
 from rockgate.store.state.roster import Roster
-from rockgate.store.state.slicing import Measured, pack_array, sliced
+from rockgate.store.state.snapshot_slices import Measured, pack_array, sliced
 
 FORMAT: Final = 1
 _BODY_BYTES: Final = CHANGE_SIZE_MAX // 4

@@ -25,7 +25,7 @@ from rockgate.store.errors import (
 from rockgate.store.policy import PolicyOf, default_policy
 from rockgate.store.state.fold import Change, Journal
 from rockgate.store.state.roster import Roster
-from rockgate.store.state.slicing import Measured, sliced
+from rockgate.store.state.snapshot_slices import Measured, sliced
 from rockgate.store.state.topic import Piece, Topic, pack_slice, save, size_of, unpack_slice
 from rockgate.store.state.topicchanges import (
     TOPICS_TOPIC,

@@ -23,7 +23,7 @@ from rockgate.store.state.epochs import Epochs
 from rockgate.store.state.snapshots import Snapshots
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topics import Topics
-from rockgate.store.upkeep.checkpointing import Checkpointer
+from rockgate.store.upkeep.checkpointer import Checkpointer
 from rockgate.store.upkeep.disk import DiskWatch
 from rockgate.store.upkeep.expiry import Expiry
 from rockgate.store.upkeep.relocation import Keys, Mover

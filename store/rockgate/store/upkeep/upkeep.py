@@ -17,7 +17,7 @@ from rockgate.store.log.beginning import Beginning
 from rockgate.store.progress.progress import Progress
 from rockgate.store.state.epochs import TOPIC, Epochs
 from rockgate.store.state.snapshotter import Snapshotter
-from rockgate.store.upkeep.checkpointing import Checkpointer
+from rockgate.store.upkeep.checkpointer import Checkpointer
 from rockgate.store.upkeep.retention import Retention
 from rockgate.store.upkeep.steps import Steps
 from rockgate.store.write.append import Appender

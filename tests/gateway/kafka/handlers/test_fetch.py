@@ -370,8 +370,8 @@ class Faulting:
 
     def __init__(self, store: Store) -> None:
         self.chunks: list[int] = []
-        self._fault_in = store.warmth.fault_in
-        store.warmth.fault_in = self.fault_in  # type: ignore[method-assign]  # counted on the way
+        self._fault_in = store.residency.fault_in
+        store.residency.fault_in = self.fault_in  # type: ignore[method-assign]  # counted on the way
 
     def fault_in(self, chunks: Iterable[int]) -> None:
         self.chunks += chunks
@@ -390,7 +390,7 @@ async def test_what_was_written_before_the_start_is_brought_in_before_it_is_sent
     await until(future.done, "the cold read is answered")
     assert Answer(fetcher, future.result()).offsets() == [0, 1, 2]
     assert faulting.chunks == [0]
-    # Now it is warm, and so is what is appended from now on.
+    # Now it is resident, and so is what is appended from now on.
     world.append()
     assert fetcher.fetch({ONE: Asked()}).offsets() == [0, 1, 2, 3]
     assert faulting.chunks == [0]

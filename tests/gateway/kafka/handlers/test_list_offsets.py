@@ -42,8 +42,8 @@ def handler_of(world: KafkaWorld) -> ListOffsets:
         queues=world.store.queues,
         reader=world.partitions,
         epochs=world.epochs,
-        search=TimeSearch(world.store.reader, world.epochs, world.warming),
-        warming=world.warming,
+        search=TimeSearch(world.store.reader, world.epochs, world.cold_reads),
+        cold_reads=world.cold_reads,
     )
 
 
@@ -248,8 +248,8 @@ async def test_what_was_written_before_the_start_is_brought_in_first() -> None:
         world.append(times=[time_ms])
     world.reopen()
     brought: list[int] = []
-    fault_in = world.store.warmth.fault_in
-    world.store.warmth.fault_in = lambda chunks: (brought.extend(chunks), fault_in(chunks))[1]  # type: ignore[method-assign, func-returns-value]  # counted on the way
+    fault_in = world.store.residency.fault_in
+    world.store.residency.fault_in = lambda chunks: (brought.extend(chunks), fault_in(chunks))[1]  # type: ignore[method-assign, func-returns-value]  # counted on the way
     assert await ask(world, EARLIEST) == (0, 0, -1, 1)
     assert brought == [0]
     assert await ask(world, 3) == (0, 3, 3, 1)

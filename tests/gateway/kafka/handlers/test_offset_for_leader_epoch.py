@@ -30,7 +30,7 @@ def handler_of(world: KafkaWorld) -> OffsetForLeaderEpoch:
         queues=world.store.queues,
         reader=world.partitions,
         epochs=world.epochs,
-        warming=world.warming,
+        cold_reads=world.cold_reads,
     )
 
 

@@ -271,7 +271,7 @@ def test_a_topic_that_compresses_shows_what_it_keeps() -> None:
 
 
 def found_at(world: Postponing, time_ms: int | None) -> int | None:
-    search = TimeSearch(world.store.reader, world.epochs, world.warming)
+    search = TimeSearch(world.store.reader, world.epochs, world.cold_reads)
     queue = world.queue()
 
     async def ask() -> int | None:

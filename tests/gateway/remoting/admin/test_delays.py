@@ -83,7 +83,7 @@ def admin(store: Store) -> DelayAdmin:
         lookup=store.lookup,
         schedule=store.delay,
         deliveries=store.deliveries,
-        cold_reads=ColdReads(store.warmth, store.log),
+        cold_reads=ColdReads(store.residency, store.log),
     )
 
 

@@ -38,7 +38,7 @@ def filled() -> tuple[Puller, Any]:
     store = world.store
     puller = Puller(
         reader=store.reader,
-        cold_reads=ColdReads(store.warmth, store.log),
+        cold_reads=ColdReads(store.residency, store.log),
         unstable=StableOffsets(store.topics),
         transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 20),
     )

@@ -106,7 +106,7 @@ class Gathering:
         self._size = self._counted = self._batch_count = self._unknown_count = 0
         self._is_urgent = False
 
-    def begin_warm(self) -> None:
+    def begin_again(self) -> None:
         """Begin again, now that what was cold has been brought in."""
         self.cold = None
         self._clear()

@@ -52,13 +52,13 @@ class TimeSearch:
         self,
         reader: EntryReader,
         epochs: LeaderEpochs,
-        warming: ColdReads,
+        cold_reads: ColdReads,
         threads: BatchThreads | None = None,
     ) -> None:
         self._threads = threads or BatchThreads()
         self._reader = reader
         self._epochs = epochs
-        self._warming = warming
+        self._cold_reads = cold_reads
 
     async def first_at(self, queue: Queue, time_ms: int, end: int) -> FoundRecord | None:
         """Return the first record of a time or later that is left and lies before `end`."""
@@ -102,7 +102,7 @@ class TimeSearch:
         """Return some entries from an offset on, with the largest record time of each."""
         if count > 1:
             await asyncio.sleep(0)
-        await self._warming.bring_in(self._warming.cold(_take(queue, offset, end, count)))
+        await self._cold_reads.bring_in(self._cold_reads.cold(_take(queue, offset, end, count)))
         # What was found before another had its turn may have moved since.
         units = _take(queue, offset, end, count)
         return [(unit, self._largest_ms(queue, unit)) for unit in units]

@@ -92,7 +92,7 @@ class Fetch:
         waiting: Waiting,
         sessions: FetchSessions,
         reader: PartitionReader,
-        warming: ColdReads,
+        cold_reads: ColdReads,
         shown: VisibleBatches,
         bytes_max: int,
         throttling: Throttling,
@@ -101,7 +101,7 @@ class Fetch:
         self._waiting = waiting
         self._sessions = sessions
         self._reader = reader
-        self._warming = warming
+        self._cold_reads = cold_reads
         self._shown = shown
         self._bytes_max = bytes_max
         self._throttling = throttling
@@ -166,9 +166,9 @@ class Fetch:
         session.watch()
         try:
             if gathering.cold or not await self._read_in_slices(gathering):
-                await self._warming.bring_in(gathering.cold or ())
+                await self._cold_reads.bring_in(gathering.cold or ())
                 await self._shown.prepare(gathering.cold or ())
-                gathering.begin_warm()
+                gathering.begin_again()
                 await self._read_in_slices(gathering)
             if gathering.is_outdated:
                 return self._answer(gathering)

@@ -79,14 +79,14 @@ class ListOffsets:
         reader: PartitionReader,
         epochs: LeaderEpochs,
         search: TimeSearch,
-        warming: ColdReads,
+        cold_reads: ColdReads,
     ) -> None:
         self._topics = topics
         self._queues = queues
         self._reader = reader
         self._epochs = epochs
         self._search = search
-        self._warming = warming
+        self._cold_reads = cold_reads
 
     def handle(
         self, request: ListOffsetsRequest, call: Call
@@ -180,10 +180,10 @@ class ListOffsets:
         if time_ms in (LATEST_TIERED, EARLIEST_PENDING):
             return _answer(asked, None)
         if time_ms in (EARLIEST, EARLIEST_LOCAL):
-            if cold := self._warming.cold([queue.find(log_start)]):
+            if cold := self._cold_reads.cold([queue.find(log_start)]):
 
                 async def earliest() -> FoundRecord:
-                    await self._warming.bring_in(cold)
+                    await self._cold_reads.bring_in(cold)
                     return self._earliest(queue)
 
                 return earliest

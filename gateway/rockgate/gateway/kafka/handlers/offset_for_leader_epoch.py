@@ -55,18 +55,18 @@ class OffsetForLeaderEpoch:
         queues: Queues,
         reader: PartitionReader,
         epochs: LeaderEpochs,
-        warming: ColdReads,
+        cold_reads: ColdReads,
     ) -> None:
         self._topics = topics
         self._queues = queues
         self._reader = reader
         self._epochs = epochs
-        self._warming = warming
+        self._cold_reads = cold_reads
 
     def handle(
         self, request: OffsetForLeaderEpochRequest, call: Call
     ) -> OffsetForLeaderEpochResponse | Awaitable[OffsetForLeaderEpochResponse]:
-        """Look all up at once if that is little work on warm entries."""
+        """Look all up at once if that is little work on resident entries."""
         part = list(islice(_walk(request), SLICE_COUNT + 1))
         if len(part) > SLICE_COUNT or self._cold(part):
             return self._in_slices(request)
@@ -90,7 +90,7 @@ class OffsetForLeaderEpoch:
         found = []
         walk = _walk(request)
         while part := list(islice(walk, SLICE_COUNT)):
-            await self._warming.bring_in(self._cold(part))
+            await self._cold_reads.bring_in(self._cold(part))
             found += [self._find(*asked) for asked in part]
             await asyncio.sleep(0)
         return _respond(request, found)
@@ -98,7 +98,7 @@ class OffsetForLeaderEpoch:
     def _cold(self, part: list[Asked]) -> list[Place]:
         """Return what will be looked at first and is cold: the last entry of each queue."""
         queues = (self._queue(name, asked.partition) for name, asked in part)
-        return self._warming.cold(
+        return self._cold_reads.cold(
             queue.find(queue.next_offset - 1)
             for queue in queues
             if not isinstance(queue, ErrorCode)

@@ -17,7 +17,7 @@ from rockgate.store.api.append import Appender
 from rockgate.store.api.clock import Clock
 from rockgate.store.api.delay import Deliveries
 from rockgate.store.api.held import HELD_TOPIC, Held, HeldChangeKind, HeldEntries, Scheduled, encode
-from rockgate.store.api.log import Log, Warmth
+from rockgate.store.api.log import Log, PageResidency
 from rockgate.store.api.problems import Complaint, Remembered
 from rockgate.store.api.queues import Queues, Unit
 from rockgate.store.api.read import Reader, Slice
@@ -40,7 +40,7 @@ class HeldScheduling:
         deliveries: Deliveries,
         queues: Queues,
         reader: Reader,
-        warmth: Warmth,
+        residency: PageResidency,
         commit_log: Log,
         clock: Clock,
         held: HeldEntries,
@@ -50,7 +50,7 @@ class HeldScheduling:
         self._deliveries = deliveries
         self._queues = queues
         self._reader = reader
-        self._warmth = warmth
+        self._residency = residency
         self._log = commit_log
         self._clock = clock
         self._held = held
@@ -129,7 +129,8 @@ class HeldScheduling:
         unit, view = found
         if self._position == unit.position and self._opened is not None:
             return self._opened
-        is_cold = unit.position < self._warmth.warm_from(self._log.end) and self._warmth.is_cold(
+        residency = self._residency
+        is_cold = unit.position < residency.resident_from(self._log.end) and residency.is_cold(
             unit.position, unit.size
         )
         try:
@@ -145,17 +146,17 @@ class HeldScheduling:
         return self._opened if self._position == unit.position else None
 
     def _open_later(self, unit: Unit, view: memoryview, item: Held) -> None:
-        chunks = self._warmth.plan([(unit.position, unit.size)], self._log.end)
+        chunks = self._residency.plan([(unit.position, unit.size)], self._log.end)
         opened: list[Opened] = []
 
         def work() -> None:
-            self._warmth.fault_in(chunks)
+            self._residency.fault_in(chunks)
             # It was let in, so it is delivered: whatever the bounds are by now.
             opened.append(open_politely(body_of(view), bounds=WIDEST))
 
         def done(failure: Exception | None) -> None:
             self._is_opening = False
-            self._warmth.note(chunks)
+            self._residency.note(chunks)
             if failure is None:
                 self._position, self._opened = unit.position, opened[0]
             else:

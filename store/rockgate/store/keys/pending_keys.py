@@ -30,7 +30,7 @@ def run(work: Callable[[], None]) -> None:
     work()
 
 
-class KeysWaiting:
+class PendingKeys:
     """What waits. Owned by the index; bounded by whoever adds."""
 
     __slots__ = ("_groups", "_positions", "_properties", "_shared", "count")

@@ -21,7 +21,7 @@ from rockgate.store.queues.queueindex import parse_name
 from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.testing.memory_files import MemoryDisk, Operation, PowerCut
 from rockgate.store.upkeep.checkpoint import CheckpointFile
-from rockgate.store.upkeep.checkpointing import Checkpointer
+from rockgate.store.upkeep.checkpointer import Checkpointer
 from rockgate.store.workers import Done, InlineJobs, Jobs, Work
 
 SEGMENT = 64 << 10

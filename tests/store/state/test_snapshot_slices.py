@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from rockgate.store.state.slicing import Measured, pack_array, sliced
+from rockgate.store.state.snapshot_slices import Measured, pack_array, sliced
 
 
 def of_sizes(*sizes: int) -> list[Measured[int]]:
