@@ -79,3 +79,27 @@ def test_members_that_are_gone_are_not_told(connect: Callable[..., Client], brok
     assert committed(broker, "reset-d", "group-d") == "3"
     broker.heartbeat("client-e", "group-d", "reset-d")
     assert broker.pull("reset-d", 5, consumerGroup="group-d").code == 0
+
+
+def clone(broker: Client, source: str, target: str, topic: str | None = None) -> int:
+    fields = {"srcGroup": source, "destGroup": target}
+    return broker.ask(314, fields | ({} if topic is None else {"topic": topic})).code
+
+
+def test_a_cloned_group_is_where_the_other_is_and_its_members_hear_of_it(broker: Client) -> None:
+    fill(broker, "reset-k")
+    reset(broker, "reset-k", "group-k", queueId=0, offset=3)
+    assert clone(broker, "group-k", "group-l", "reset-k") == 0
+    assert committed(broker, "reset-k", "group-l") == "3"
+    broker.heartbeat("client-m", "group-m", "reset-k")
+    # Without a topic it is everything that the other group reads.
+    assert clone(broker, "group-k", "group-m") == 0
+    assert committed(broker, "reset-k", "group-m") == "3"
+    told = broker.pull("reset-k", 6, consumerGroup="group-m")
+    assert told.code == ResponseCode.PULL_OFFSET_MOVED
+    assert told.fields["nextBeginOffset"] == "3"
+
+
+def test_a_clone_names_a_topic_that_is_there_and_a_group_that_can_be(broker: Client) -> None:
+    assert clone(broker, "group-k", "group-n", "reset-none") == ResponseCode.TOPIC_NOT_EXIST
+    assert clone(broker, "group-k", "a.b") == ResponseCode.INVALID_PARAMETER

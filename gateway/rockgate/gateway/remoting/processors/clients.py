@@ -1,4 +1,4 @@
-"""Clients: 34 heartbeat, 35 unregister, 38 members, 46 check, 203, 204, 328 who, 307, 309.
+"""Clients: 34 heartbeat, 35 unregister, 38 members, 46 check, 203, 204, 328 who, 223, 307, 309.
 
 Behaviour
 - A heartbeat registers a client in all its groups. `%RETRY%group` is there from a consumer's first
@@ -7,6 +7,8 @@ Behaviour
 - A heartbeat `withoutSub` (v2) only says that the client is alive; if it is not known (any more),
   the answer asks for a whole one.
 - A group with Kafka members takes no RocketMQ members: the heartbeat is refused by name.
+- 223 asks members of a group how far they are (221), some at a time; who does not answer is left
+  out.
 - 307 and 309 are passed on to the client they are about, with its answer.
 """
 
@@ -40,10 +42,14 @@ from rockgate.protocol.remoting.bodies.clients import (
     HeartbeatBody,
     ProducerInfo,
 )
+from rockgate.protocol.remoting.bodies.queues import ConsumerStatus, MessageQueue
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command
+from rockgate.protocol.remoting.errors import MalformedRequest
 from rockgate.protocol.remoting.headers import clients as fields
+from rockgate.protocol.remoting.headers.offsets import ConsumerStatusHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id
+from rockgate.protocol.remoting.javajson import Keyed
 from rockgate.protocol.remoting.system_topics import RETRY_PREFIX
 from rockgate.store.api.clock import Clock
 
@@ -53,6 +59,8 @@ BEAT_BYTES_MAX = 256 << 10
 CHECK_BYTES_MAX = 128 << 10
 GROUPS_AT_ONCE = 4
 PASS_ON_SECONDS_MAX = 10.0
+ASKED_AT_ONCE = 16
+STATUS_BYTES_MAX = 1 << 20
 
 
 class ClientRequests:
@@ -246,6 +254,49 @@ class ClientRequests:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"Message {id_} does not exist.")
         code = RequestCode.CONSUME_MESSAGE_DIRECTLY
         return await self._pass_on(client, code, told, bytes(found.message))
+
+    def status(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """223: how far the members of a group are, by their own word."""
+        asked = headers.read(command, ConsumerStatusHeader)
+        group = self._clients.consumer_group(names_of.group_of(asked.group))
+        members = list(group.members.values()) if group is not None else []
+        if asked.client_addr:
+            members = [each for each in members if each.client_id == asked.client_addr]
+        if not members:
+            raise Refused(
+                ResponseCode.CONSUMER_NOT_ONLINE,
+                f"the consumer group[{asked.group}] not online",
+            )
+        return self._status(asked, members)
+
+    async def _status(self, asked: ConsumerStatusHeader, members: list[Client]) -> Reply:
+        told = headers.write(ConsumerStatusHeader(topic=asked.topic, group=asked.group))
+        waiting = iter(members)
+        found: dict[str, Keyed[MessageQueue, int]] = {}
+
+        async def ask_on() -> None:
+            for client in waiting:
+                code = RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT
+                try:
+                    answer = await client.caller.ask(code, dict(told), b"", PASS_ON_SECONDS_MAX)
+                    if answer.code == ResponseCode.SUCCESS:
+                        found[client.client_id] = javajson.decode(
+                            answer.body, ConsumerStatus, code.name, size_max=STATUS_BYTES_MAX
+                        ).message_queue_table
+                except (TimeoutError, ConnectionError, MalformedRequest):
+                    continue
+
+        try:
+            async with asyncio.timeout(PASS_ON_SECONDS_MAX), asyncio.TaskGroup() as asking:
+                for _ in members[:ASKED_AT_ONCE]:
+                    asking.create_task(ask_on())
+        except TimeoutError:
+            pass
+        rows = (keyed(client_id, table) for client_id, table in found.items())
+        body = await joined(
+            b'{"consumerTable":{', rows, b"}}", instead="request one client at a time"
+        )
+        return Command(ResponseCode.SUCCESS, body=body)
 
     def _client(self, group_name: str, client_id: str | None) -> Client:
         group = self._clients.consumer_group(names_of.group_of(group_name))

@@ -1,4 +1,4 @@
-"""ConsumerOffsets: 14 and 15 (progress), 29 to 32 (bounds), 208 and 317 (lag), 222 (reset).
+"""ConsumerOffsets: 14, 15 (progress), 29 to 32 (bounds), 208, 317 (lag), 222 (reset), 314 (clone).
 
 Behaviour
 - 14 answers 0 for a new group of a queue that begins at 0 and has messages, as RocketMQ does: a
@@ -11,6 +11,8 @@ Behaviour
   reads, as far as ROWS_MAX queues. What goes over many queues lets others have their turn.
 - 222 sets every queue of a topic to a time, or one to an offset. Without force a group is only set
   back. Living members hear of it by their next pulls (`groups.offsets.Resets`).
+- 314 sets a group to where another one is: in a topic, or in all that the other one reads. A queue
+  of which the other's progress is not known stays as it is. Members hear of it as of a reset.
 
 Departs from RocketMQ
 - A queue that its topic does not have is SYSTEM_ERROR; RocketMQ tells 0 of it, and keeps progress.
@@ -261,14 +263,42 @@ class OffsetRequests:
                 offset = known
             rows.append(keyed(self._key(topic, queue_id), offset))
             commits.append((queue, Commit(topic.id, queue_id, offset)))
-        # It may have got Kafka members meanwhile, or the topic be gone.
-        self._offsets.check_owner(group)
+        answer = Command(ResponseCode.SUCCESS, body=b'{"offsetTable":{%b}}' % b",".join(rows))
         if self._by_id(topic.id) is None:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic '{asked.topic}' no longer exists.")
-        self._progress.commit(group, [commit for _, commit in commits])
+        return await self._set(group, commits, answer)
+
+    def clone(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """314: a group goes on where another one is."""
+        asked = headers.read(command, fields.CloneOffsetsHeader)
+        check_group(asked.dest_group)
+        return self._clone(asked)
+
+    async def _clone(self, asked: fields.CloneOffsetsHeader) -> Reply:
+        source, target = group_of(asked.src_group), names.to_store(asked.dest_group)
+        chosen = [self._topics.get(asked.topic)] if asked.topic else self._read_by(source)
+        commits = []
+        share = TimeSlice(TURN_SECONDS)
+        for topic in chosen:
+            for queue in list(self._queues.of(topic.id)):
+                offset = self._offsets.committed(source, topic, queue.queue_id)
+                if offset is not None:
+                    commits.append((queue, Commit(topic.id, queue.queue_id, offset)))
+                if share.is_over():
+                    await asyncio.sleep(0)
+                    share = TimeSlice(TURN_SECONDS)
+        return await self._set(target, commits, Command(ResponseCode.SUCCESS))
+
+    async def _set(
+        self, group: str, commits: list[tuple[Queue, Commit]], answer: Command
+    ) -> Command:
+        """Set where a group is; its members are told by their next pulls."""
+        # It may have got Kafka members meanwhile, or a topic be gone.
+        self._offsets.check_owner(group)
+        kept = [each for each in commits if self._by_id(each[1].topic_id) is not None]
+        self._progress.commit(group, [commit for _, commit in kept])
         if self._clients.consumer_group(group) is not None:
-            for queue, commit in commits:
+            for queue, commit in kept:
                 self._offsets.resets.set(group, queue, commit.offset)
-        answer = Command(ResponseCode.SUCCESS, body=b'{"offsetTable":{%b}}' % b",".join(rows))
         safe = self._durability.after_changes(answer)
         return safe if isinstance(safe, Command) else await safe

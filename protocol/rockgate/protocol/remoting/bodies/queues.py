@@ -97,6 +97,13 @@ class OffsetTable(msgspec.Struct, kw_only=True, rename="camel"):
     offset_table: Keyed[MessageQueue, int]
 
 
+class ConsumerStatus(msgspec.Struct, kw_only=True, rename="camel"):
+    """221's and 223's answer: the offsets of one member, or of several by client id."""
+
+    message_queue_table: Keyed[MessageQueue, int] = msgspec.field(default_factory=Keyed)
+    consumer_table: dict[str, Keyed[MessageQueue, int]] = {}
+
+
 class QueueTimeSpan(msgspec.Struct, kw_only=True, rename="camel"):
     """Between which times one queue is read."""
 

@@ -90,6 +90,23 @@ class ResetOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     is_force: bool = False
 
 
+class CloneOffsetsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """314: one group goes on where another one is, in one topic or in all that it reads."""
+
+    src_group: str
+    dest_group: str
+    topic: str | None = None
+    offline: bool = False
+
+
+class ConsumerStatusHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """223 and 221: how far members of a group are by their own word; all of them, or one."""
+
+    topic: str
+    group: str
+    client_addr: str | None = None
+
+
 class AllGroupsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """201: all groups, or so many of them from one on."""
 

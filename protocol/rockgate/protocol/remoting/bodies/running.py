@@ -1,0 +1,29 @@
+"""What a consumer tells of itself (307), and how it dealt with one message (309)."""
+
+from typing import Any
+
+import msgspec
+
+from rockgate.protocol.remoting.bodies.clients import SubscriptionData
+from rockgate.protocol.remoting.bodies.queues import MessageQueue
+from rockgate.protocol.remoting.javajson import Keyed
+
+
+class RunningInfoBody(msgspec.Struct, kw_only=True, rename="camel"):
+    """307's answer."""
+
+    properties: dict[str, str] = {}
+    subscription_set: list[SubscriptionData] = []
+    mq_table: Keyed[MessageQueue, dict[str, Any]] = msgspec.field(default_factory=Keyed)
+    status_table: dict[str, dict[str, float]] = {}
+    jstack: str | None = None
+
+
+class DirectConsumption(msgspec.Struct, kw_only=True, rename="camel"):
+    """309's answer."""
+
+    order: bool = False
+    auto_commit: bool = True
+    consume_result: str | None = None
+    remark: str | None = None
+    spent_time_mills: int = 0
