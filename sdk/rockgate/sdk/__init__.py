@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from rockgate.sdk.admin.admin import Admin
+    from rockgate.sdk.admin.values import GroupSettings, TopicSettings
     from rockgate.sdk.client.client import Client
     from rockgate.sdk.client.connection import LinkSettings
     from rockgate.sdk.client.replies import Reply
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from rockgate.sdk.results import Outcome, Queue, SendResult, SendStatus
 
 _NAMES: Final = {
+    "rockgate.sdk.admin.admin": ("Admin",),
+    "rockgate.sdk.admin.values": ("GroupSettings", "TopicSettings"),
     "rockgate.sdk.client.client": ("Client",),
     "rockgate.sdk.client.connection": ("LinkSettings",),
     "rockgate.sdk.client.replies": ("Reply",),
@@ -93,6 +97,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Admin",
     "Allocation",
     "Averagely",
     "ByMachineRoom",
@@ -105,6 +110,7 @@ __all__ = [
     "Ended",
     "ErrorCode",
     "FlowLimits",
+    "GroupSettings",
     "InCircles",
     "InvalidMessage",
     "LinkSettings",
@@ -138,6 +144,7 @@ __all__ = [
     "Sending",
     "Start",
     "TimedOut",
+    "TopicSettings",
     "Transaction",
     "Unreachable",
 ]

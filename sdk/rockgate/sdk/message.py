@@ -65,11 +65,16 @@ def check_group(group: str) -> None:
     _check_name("group", group, GROUP_SIZE_MAX)
 
 
+def check_topic(topic: str) -> None:
+    """Refuse a name that no topic can have."""
+    _check_name("topic", topic, TOPIC_SIZE_MAX)
+
+
 def check(message: Message, body_size_max: int) -> None:
     """Refuse what no broker would take."""
     topic, body = message.topic, message.body
     if topic not in _checked_topics:
-        _check_name("topic", topic, TOPIC_SIZE_MAX)
+        check_topic(topic)
         if len(_checked_topics) < CHECKED_TOPICS_MAX:
             _checked_topics.add(topic)
     if not isinstance(body, bytes | bytearray | memoryview):

@@ -256,16 +256,22 @@ def read_one(data: Buffer, broker: str, namespace: str = "") -> Received:
 
 
 def split(
-    data: Buffer, queue: Queue, settlement: Settlement | None = None, namespace: str = ""
+    data: Buffer, queue: Queue | str, settlement: Settlement | None = None, namespace: str = ""
 ) -> list[Received]:
-    """The messages of a pull's answer; MalformedContent if they are none."""
+    """The messages of an answer; MalformedContent if they are none.
+
+    `queue` is the one that was pulled, or the name of the broker that has found them anywhere.
+    """
     view = memoryview(data)
     found: list[Received] = []
     at, end = 0, len(view)
     while at < end:
         read = _envelope(view, at)
         following = at + read.total_size
-        found.append(Received(bytes(view[at:following]), read, queue, settlement, namespace))
+        source = queue
+        if isinstance(source, str):
+            source = Queue(read.topic.decode("utf-8", "surrogateescape"), source, read.queue_id)
+        found.append(Received(bytes(view[at:following]), read, source, settlement, namespace))
         at = following
     return found
 

@@ -78,8 +78,8 @@ class Client:
         self.rpc_hooks = tuple(rpc_hooks)
         self._vip_channel = vip_channel
         self.now_ms = now_ms
-        self._name_servers = NameServers(addresses, self._ask_name_server)
-        self.routes = Routes(self._name_servers)
+        self.name_servers = NameServers(addresses, self._ask_name_server)
+        self.routes = Routes(self.name_servers)
         self.checks = Checks()
         self.replies = Replies()
         self.consumers = Consumers()
@@ -300,7 +300,7 @@ class Client:
         if not self.checks.groups:
             self._masters = set()
             return
-        found = await find_masters(self._name_servers)
+        found = await find_masters(self.name_servers)
         if found:
             self._masters = found
         for address in self._masters:

@@ -15,6 +15,7 @@ from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command, Fields
 from rockgate.protocol.remoting.errors import MalformedRequest
+from rockgate.sdk.answers import checked
 from rockgate.sdk.errors import NoRoute, Refused, SdkError
 
 ASK_TIMEOUT_S: Final = 3.0
@@ -74,6 +75,18 @@ class NameServers:
         if failure is not None and not is_answered:
             raise failure
         return Found(None, failure)
+
+    async def tell_all(self, code: int, fields: Fields) -> None:
+        """Have every name server do something; raises if one did not, after all were told."""
+        failure: SdkError | None = None
+        for address in list(self._addresses):
+            try:
+                answer = await self._ask(address, code, dict(fields), ASK_TIMEOUT_S)
+                checked(code, address, answer)
+            except SdkError as wrong:
+                failure = wrong
+        if failure is not None:
+            raise failure
 
 
 async def _read(answer: Command, kind: type[T], what: str) -> T:

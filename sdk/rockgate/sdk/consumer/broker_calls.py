@@ -16,9 +16,8 @@ import msgspec
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import CheckClientBody, ConsumerIds
 from rockgate.protocol.remoting.bodies.queues import LockBody, LockedBody, MessageQueue
-from rockgate.protocol.remoting.codes import RequestCode, ResponseCode, request_name
-from rockgate.protocol.remoting.command import Buffer, Command
-from rockgate.protocol.remoting.errors import MalformedRequest
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.command import Buffer
 from rockgate.protocol.remoting.headers.clients import ConsumerGroupHeader
 from rockgate.protocol.remoting.headers.offsets import (
     MaxOffsetHeader,
@@ -38,11 +37,12 @@ from rockgate.protocol.remoting.headers.pull import (
     PullHeader,
 )
 from rockgate.protocol.remoting.headers.send import SendBackHeader
+from rockgate.sdk.answers import checked, read_body, read_header, refused
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.cluster import MASTER
 from rockgate.sdk.client.connection import Link
 from rockgate.sdk.consumer.subscription import Subscription
-from rockgate.sdk.errors import NoRoute, Refused
+from rockgate.sdk.errors import NoRoute
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
@@ -134,8 +134,8 @@ class BrokerCalls:
         answer = await link.request(code, headers.write(header), timeout_s=timeout_s)
         status = _STATUSES.get(answer.code)
         if status is None:
-            raise _refused(code, link, answer)
-        found = _read(answer, PulledHeader, code, link)
+            raise refused(code, link.address, answer)
+        found = read_header(code, link.address, answer, PulledHeader)
         self._suggested[queue] = found.suggest_which_broker_id
         return Pulled(
             status=status,
@@ -162,7 +162,8 @@ class BrokerCalls:
         answer = await link.request(code, headers.write(header), timeout_s=CALL_S)
         if answer.code == ResponseCode.QUERY_NOT_FOUND:
             return None
-        return _read(_checked(code, link, answer), OffsetAnswer, code, link).offset
+        checked(code, link.address, answer)
+        return read_header(code, link.address, answer, OffsetAnswer).offset
 
     async def commit(self, queue: Queue, offset: int, *, is_awaited: bool = False) -> None:
         """The group is this far. A commit that is not awaited may be lost with its connection."""
@@ -175,7 +176,8 @@ class BrokerCalls:
         code = RequestCode.UPDATE_CONSUMER_OFFSET
         link = await self._master(queue)
         if is_awaited:
-            _checked(code, link, await link.request(code, headers.write(header), timeout_s=CALL_S))
+            answer = await link.request(code, headers.write(header), timeout_s=CALL_S)
+            checked(code, link.address, answer)
         else:
             await link.oneway(code, headers.write(header), timeout_s=CALL_S)
 
@@ -200,7 +202,8 @@ class BrokerCalls:
         code = RequestCode.GET_EARLIEST_MSG_STORETIME
         link = await self._master(queue)
         answer = await link.request(code, headers.write(header), timeout_s=CALL_S)
-        return _read(_checked(code, link, answer), TimestampAnswer, code, link).timestamp
+        checked(code, link.address, answer)
+        return read_header(code, link.address, answer, TimestampAnswer).timestamp
 
     # The group
 
@@ -213,7 +216,7 @@ class BrokerCalls:
             link = self._client.broker(addresses.get(MASTER) or min(addresses.values()))
             answer = await link.request(code, dict(fields), timeout_s=LIST_S)
             if answer.code == ResponseCode.SUCCESS:
-                return sorted(_body(answer, ConsumerIds, code, link).consumer_id_list)
+                return sorted(read_body(code, link.address, answer, ConsumerIds).consumer_id_list)
         return None
 
     async def check(self, subscription: Subscription) -> None:
@@ -230,7 +233,7 @@ class BrokerCalls:
                 link = self._client.broker(addresses[MASTER])
                 encoded = javajson.encode(body)
                 answer = await link.request(code, None, encoded, timeout_s=LIST_S)
-                _checked(code, link, answer)
+                checked(code, link.address, answer)
 
     async def lock(self, queues: Iterable[Queue]) -> set[Queue]:
         """Have queues for this client alone, for a minute; those that it has now."""
@@ -239,7 +242,8 @@ class BrokerCalls:
             link = await self._master(part[0])
             code = RequestCode.LOCK_BATCH_MQ
             answer = await link.request(code, None, self._lock_body(part), timeout_s=LOCK_S)
-            locked = _body(_checked(code, link, answer), LockedBody, code, link)
+            checked(code, link.address, answer)
+            locked = read_body(code, link.address, answer, LockedBody)
             found |= {
                 Queue(each.topic, broker, each.queue_id) for each in locked.lock_ok_mq_set
             } & set(part)
@@ -265,7 +269,8 @@ class BrokerCalls:
         )
         code = RequestCode.CONSUMER_SEND_MSG_BACK
         link = await self._master(message.source)
-        _checked(code, link, await link.request(code, headers.write(header), timeout_s=CALL_S))
+        answer = await link.request(code, headers.write(header), timeout_s=CALL_S)
+        checked(code, link.address, answer)
 
     # Private
 
@@ -284,7 +289,8 @@ class BrokerCalls:
     async def _offset(self, code: RequestCode, queue: Queue, header: msgspec.Struct) -> int:
         link = await self._master(queue)
         answer = await link.request(code, headers.write(header), timeout_s=CALL_S)
-        return _read(_checked(code, link, answer), OffsetAnswer, code, link).offset
+        checked(code, link.address, answer)
+        return read_header(code, link.address, answer, OffsetAnswer).offset
 
     async def _master(self, queue: Queue) -> Link:
         addresses = await self._addresses(queue)
@@ -313,32 +319,3 @@ def _by_broker(queues: Iterable[Queue]) -> dict[str, list[Queue]]:
     for queue in sorted(queues):
         found.setdefault(queue.broker, []).append(queue)
     return found
-
-
-def _checked(code: RequestCode, link: Link, answer: Command) -> Command:
-    if answer.code != ResponseCode.SUCCESS:
-        raise _refused(code, link, answer)
-    return answer
-
-
-def _refused(code: int, link: Link, answer: Command) -> Refused:
-    return Refused(f"{request_name(code)} to {link.address}", answer.code, answer.remark)
-
-
-def _read(answer: Command, kind: type[H], code: int, link: Link) -> H:
-    try:
-        return headers.read(answer, kind)
-    except MalformedRequest as wrong:
-        raise _malformed(code, link, wrong) from None
-
-
-def _body(answer: Command, kind: type[H], code: int, link: Link) -> H:
-    try:
-        return javajson.decode(answer.body, kind, request_name(code), size_max=1 << 20)
-    except MalformedRequest as wrong:
-        raise _malformed(code, link, wrong) from None
-
-
-def _malformed(code: int, link: Link, wrong: MalformedRequest) -> Refused:
-    what = f"{request_name(code)} to {link.address}"
-    return Refused(what, ResponseCode.SYSTEM_ERROR, f"invalid response: {wrong.reason}")

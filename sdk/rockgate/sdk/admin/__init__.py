@@ -1,0 +1,1 @@
+"""Administration of brokers over RocketMQ's wire: topics, groups, messages, offsets, typed."""

@@ -1,0 +1,103 @@
+"""Messages looked up: by where they lie, by key, by the id that their producer gave them."""
+
+from __future__ import annotations
+
+import socket
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.errors import MalformedContent
+from rockgate.protocol.remoting.headers.query import QueryMessageHeader, ViewMessageHeader
+from rockgate.protocol.remoting.ids import parse_offset_message_id
+from rockgate.sdk.admin.calls import AdminCalls
+from rockgate.sdk.consumer.pull.pull_consumer import ms_of
+from rockgate.sdk.errors import InvalidMessage, Refused, SdkError
+from rockgate.sdk.received import Received, split
+
+LIMIT: Final = 32
+LIMIT_MAX: Final = 64
+"""Messages that a broker finds for one key at most."""
+FOREVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LATER: Final = timedelta(hours=1)
+
+
+class MessageAdmin:
+    """Looks messages up."""
+
+    def __init__(self, calls: AdminCalls) -> None:
+        self._calls = calls
+
+    async def view(self, offset_message_id: str) -> Received:
+        """The message at the place that this id names; the id says the broker's address, too."""
+        try:
+            host, port, place = parse_offset_message_id(offset_message_id)
+        except MalformedContent as wrong:
+            raise InvalidMessage(f"Not the id of a place in a broker: {wrong}.") from None
+        if not 0 < port < 1 << 16:
+            raise InvalidMessage(f"Message id {offset_message_id} names port {port:,}.")
+        family = socket.AF_INET if len(host) == 4 else socket.AF_INET6
+        name = socket.inet_ntop(family, host)
+        address = f"{name}:{port}" if len(host) == 4 else f"[{name}]:{port}"
+        header = ViewMessageHeader(offset=place)
+        answer = await self._calls.ask(address, RequestCode.VIEW_MESSAGE_BY_ID, header)
+        found = _messages(answer.body, "")
+        if len(found) != 1:
+            raise SdkError(f"{address} sent {len(found)} messages for one id.")
+        return found[0]
+
+    async def by_key(
+        self,
+        topic: str,
+        key: str,
+        *,
+        since: datetime = EPOCH,
+        until: datetime = FOREVER,
+        limit: int = LIMIT,
+    ) -> list[Received]:
+        """Messages of a topic with a key that were stored in a time, the oldest first."""
+        return await self._query(topic, key, since, until, limit, is_unique=False)
+
+    async def by_message_id(
+        self, topic: str, message_id: str, *, since: datetime = EPOCH, until: datetime = FOREVER
+    ) -> list[Received]:
+        """Messages with the id that their producer made; retries of one have the same."""
+        return await self._query(topic, message_id, since, until, LIMIT, is_unique=True)
+
+    async def _query(
+        self, topic: str, key: str, since: datetime, until: datetime, limit: int, *, is_unique: bool
+    ) -> list[Received]:
+        if not key:
+            raise InvalidMessage("The key to look for is empty.")
+        if not 1 <= limit <= LIMIT_MAX:
+            raise ValueError(f"limit must be 1 to {LIMIT_MAX}, not {limit:,}.")
+        header = QueryMessageHeader(
+            topic=topic,
+            key=key,
+            max_num=limit,
+            begin_timestamp=ms_of(since),
+            end_timestamp=ms_of(until),
+            unique_key_query=is_unique,
+        )
+        found: list[Received] = []
+        for name, address in (await self._calls.masters_of(topic)).items():
+            try:
+                answer = await self._calls.ask(address, RequestCode.QUERY_MESSAGE, header)
+            except Refused as refused:
+                if refused.code != ResponseCode.QUERY_NOT_FOUND:
+                    raise
+            else:
+                found += _messages(answer.body, name)
+        # A broker's index has hashes of keys, which two keys may share.
+        found = [
+            each for each in found if (each.message_id == key if is_unique else key in each.keys)
+        ]
+        return sorted(found, key=lambda each: (each.stored_at, each.position))[:limit]
+
+
+def _messages(body: bytes | bytearray | memoryview, broker: str) -> list[Received]:
+    try:
+        return split(body, broker)
+    except MalformedContent as wrong:
+        raise SdkError(f"The broker sent messages that cannot be read: {wrong}.") from None
