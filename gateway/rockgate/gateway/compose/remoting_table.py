@@ -45,7 +45,7 @@ class Families:
 
 
 def families(services: RemotingServices, address: str) -> Families:
-    """Make the processors of each family; `address` is what clients are told."""
+    """Make the processors of each family; `address` is the one that clients are given."""
     config, store, name = services.config, services.store, services.config.broker_name
     topics, clients, puller = services.topics, services.clients, services.puller
     return Families(

@@ -19,7 +19,7 @@ WAIT_MS_MAX = 1_000
 """How long nobody looks at most: the time may be set, and a step of the clock is noticed."""
 FAILED_MS = 1_000
 TOLD_EVERY = 60
-"""Of a row of failures, a second apart, every so many are told."""
+"""Of consecutive failures, a second apart, one in so many is logged."""
 GATHER_MS = 4
 """How long after a delivery the next one is, if not more is due than a step can take."""
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class Delivering:
                 least_ms = GATHER_MS if deliveries.delivered_count > before else 1
                 wait_ms = max(least_ms, deliveries.wait_ms())
             self._failures = 0
-        except Exception as error:  # noqa: BLE001  # a supervisor: told, and tried again
+        except Exception as error:  # noqa: BLE001  # a supervisor: logged, and tried again
             # One failed step must not be the last: a full disk may have room again.
             self._tell(error)
             wait_ms = FAILED_MS

@@ -41,7 +41,7 @@ class VisibleBatches:
         self._kept: BoundedCache[int, Buffer] = BoundedCache(bytes_max)
 
     def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
-        """Return what is shown of a marked entry; None if it was noted in `later`.
+        """Return the visible part of a marked entry; None if it was noted in `later`.
 
         Without such a list it is made here, however long that takes.
         """
@@ -60,7 +60,7 @@ class VisibleBatches:
         return made
 
     def put(self, position: int, made: Buffer) -> None:
-        """Keep what is shown of the entry at a position."""
+        """Cache the visible part of the entry at a position."""
         self._kept.put(position, made, len(made) + _OVERHEAD)
 
     async def prepare(self, places: Iterable[Place]) -> None:
@@ -77,7 +77,7 @@ class VisibleBatches:
 
 
 def _made(body: memoryview, bounds: Bounds) -> Buffer | None:
-    """Return what is shown of a batch; None if it is too much for the bounds."""
+    """Return the visible part of a batch; None if it exceeds the bounds."""
     try:
         return open_batch(body, bounds=bounds).rest()
     except BatchTooLarge:
@@ -88,7 +88,7 @@ def _made(body: memoryview, bounds: Bounds) -> Buffer | None:
 
 def _made_politely(body: memoryview) -> Buffer:
     try:
-        # It was let in, so it is shown: whatever the bounds are by now.
+        # It was accepted, so it stays visible whatever the bounds are by now.
         return open_politely(body, bounds=WIDEST).rest()
     except MalformedBatch as damage:
         return _nothing(body, damage)

@@ -34,7 +34,7 @@ TAGS: Final = "TAGS"
 
 OWN: Final = b"__KAFKA_"
 NAMED: Final = b"__KAFKA_H_"
-"""Before the name of a header that would else be taken for a property of the system's own."""
+"""Prefix of a header's name that would otherwise be read as a system property."""
 CODED: Final = b"__KAFKA_X_"
 """Before a header's place: `.`, base64 of its name and, unless null, `:`, base64 of its value."""
 EXACT_KEY: Final = b"__KAFKA_KEY"
@@ -44,7 +44,7 @@ NULL: Final = b"__KAFKA_NULL"
 DROPPED: Final = b"__KAFKA_DROPPED"
 """What of the record did not fit."""
 SKIPPED: Final = b"__KAFKA_SKIPPED"
-"""The size of a message that no client could have taken; its body is not there."""
+"""The size of a message too large for any client; its body is left out."""
 
 SIZE_MAX: Final = PROPERTIES_SIZE_MAX - 1280
 """Of the properties of one record, and of a message when it is sent.

@@ -23,7 +23,7 @@ def code_of(headers: tuple[tuple[str, bytes | None], ...]) -> int:
 
 
 def marker(topic: bytes, size: int, key: bytes | None) -> bytes:
-    """Return what stands behind the empty body of a message that no client could have taken."""
+    """Return what follows the empty body of a message too large for any client."""
     properties = b"%b\x01%d\x02" % (SKIPPED, size)
     if key is not None and len(key) < 250 and is_word(key):
         properties += b"KEYS\x01%b\x02" % key

@@ -27,5 +27,5 @@ def to_rocketmq(name: str) -> str:
 
 
 def is_visible(name: str) -> bool:
-    """Whether a store's topic has a name that RocketMQ clients can be told."""
+    """Whether a store's topic has a name that RocketMQ clients accept."""
     return len(name.encode()) <= NAME_SIZE_MAX

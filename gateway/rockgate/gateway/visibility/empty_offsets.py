@@ -89,7 +89,7 @@ class EmptyOffsets:
             topic = self._topics.find_id(item.topic_id)
             if topic is None or topic.name.startswith(_OWN):
                 continue
-            # A replay may tell of what lies before the start, which is not told of again.
+            # A replay may contain offsets before the log start, which are counted no more.
             start = topic.log_start(item.queue_id)
             offsets = [offset for offset, _ in item.waits if offset >= start]
             if offsets:

@@ -188,7 +188,7 @@ class DeadLetterAdmin:
     async def resend(self, asked: ResendDeadLetterHeader) -> tuple[Resend, bool]:
         """Send a dead letter to where it came from, or to another topic.
 
-        Says also whether that topic wants to be on disk before anybody is told.
+        Also returns whether the topic requires a flush before the request is answered.
         """
         queue = self._queue(asked.group, asked.queue)
         found = await self._entry(queue, asked.offset)

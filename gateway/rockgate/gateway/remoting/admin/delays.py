@@ -190,7 +190,7 @@ class DelayAdmin:
         return None
 
     def _may_tell(self, place: Place, found: Slice) -> bool:
-        """Whether nobody is told too early: a record may belong to a transaction."""
+        """Whether consumers may see it: a record may belong to an open transaction."""
         return self._waits(place) or self._is_shown(place.queue, found, place.offset)
 
     def _told(

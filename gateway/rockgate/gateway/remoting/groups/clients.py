@@ -83,7 +83,7 @@ class Clients:
         """Clients in groups: one in a thousand groups counts a thousand times."""
         self._beats: dict[Caller, int] = {}
         self._beaten_bytes = 0
-        """Bytes of every connection's last heartbeat: what it says is kept."""
+        """Bytes of every connection's last heartbeat, whose content is retained."""
 
     # Reading
 
@@ -111,7 +111,7 @@ class Clients:
     def find_producer(self, client_id: str) -> Caller | None:
         """A connection of a client that produces, by the client's id.
 
-        One that has not told of itself yet is where its request came from.
+        One without a heartbeat so far is found by the connection of its request.
         """
         for caller in self._producing.get(client_id, ()):
             if caller.is_open:
@@ -137,7 +137,7 @@ class Clients:
     # Heartbeats
 
     def reserve(self, caller: Caller, beat_bytes: int, group_count: int, groups_max: int) -> None:
-        """Make sure that what a heartbeat says may be kept; SYSTEM_BUSY if it is too much."""
+        """Check that a heartbeat's content may be retained; SYSTEM_BUSY if it is too much."""
         beaten = self._beaten_bytes - self._beats.get(caller, 0) + beat_bytes
         if beaten > BEATS_BYTES_MAX:
             raise Refused(

@@ -25,7 +25,7 @@ def at_once(work: Callable[[], None]) -> None:
 
 
 class Notices:
-    """Groups whose members are still to be told."""
+    """Groups whose members are still to be notified."""
 
     def __init__(self, members: Callable[[str], list[Caller]], soon: Soon = at_once) -> None:
         """Notify `members`, the connections of a group at the time; `soon` runs the next turn."""

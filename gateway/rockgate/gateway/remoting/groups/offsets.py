@@ -33,7 +33,7 @@ Key = tuple[str, bytes, int]
 
 
 class Resets:
-    """Offsets that members are still to be told of."""
+    """New offsets of which members are still to be notified."""
 
     def __init__(self, wake: Callable[[Queue], None]) -> None:
         self._wake = wake
@@ -41,20 +41,20 @@ class Resets:
         """Pulls look whether there are any, and nearly always there are none."""
 
     def set(self, group: str, queue: Queue, offset: int) -> None:
-        """Let the next pull of a group at a queue be told an offset; one that waits is woken."""
+        """Answer a group's next pull of a queue with this offset; a pull that waits is woken."""
         self.pending[group, queue.topic_id, queue.queue_id] = offset
         self._wake(queue)
 
     def is_pending(self, group: str, queue: Queue) -> bool:
-        """Whether a group's member at a queue has not been told yet."""
+        """Whether a group's member at a queue is still to be notified."""
         return (group, queue.topic_id, queue.queue_id) in self.pending
 
     def take(self, group: str, queue: Queue) -> int | None:
-        """Return what is to be told, once; None if there is nothing."""
+        """Return the offset to answer with, once; None if there is none."""
         return self.pending.pop((group, queue.topic_id, queue.queue_id), None)
 
     def forget(self, group: str) -> None:
-        """The last member of a group is gone: nobody is left to be told."""
+        """The last member of a group is gone: nobody is left to notify."""
         if self.pending:
             for key in [key for key in self.pending if key[0] == group]:
                 del self.pending[key]

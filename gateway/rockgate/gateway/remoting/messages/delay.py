@@ -118,7 +118,7 @@ class Delays:
         told = done[0]._replace(queue_id=queue.queue_id)
         waiting = intakes[0].queue
         if queue.is_sync or (waiting is not None and waiting.is_sync):
-            # Without its schedule, which is the last of the group, nothing of it would be kept.
+            # Its schedule is the last of the group: without it recovery would discard all of it.
             return self._durability.after(done[-1].end, told)
         return told
 
@@ -190,7 +190,7 @@ class Delays:
         view = found.entry
         entry = envelope.read(view)
         properties = envelope.properties_of(view, entry)
-        # Tens of thousands may be due in a second: what is kept is not taken apart.
+        # Tens of thousands may be due in a second: properties that stay are not parsed.
         kept: list[bytes] = []
         left_out: dict[bytes, bytes] = {}
         for part in properties.split(b"\x02"):

@@ -71,7 +71,7 @@ class Committed(NamedTuple):
     offset: int
     """Its place in its real queue, or where it waits for its time."""
     is_sync: bool
-    """Whether its topic asks that whoever is told of it waits for the disk."""
+    """Whether its topic requires a flush before the request is answered."""
 
 
 class Halves:
@@ -97,7 +97,7 @@ class Halves:
         self._durability = durability
         self._place = place
         self.on_prepared: list[Callable[[Half], None]] = []
-        """Told of every half message that is taken: somebody watches the time."""
+        """Notified of every half message that is stored: its check is to be scheduled."""
         self.ended_counts = dict.fromkeys(Outcome, 0)
 
     # Taking

@@ -203,7 +203,7 @@ class Puller:
         return places(found.entry, 0)[1] != MAGIC_BATCH or not self._is_aborted(queue, found)
 
     def _is_aborted(self, queue: Queue, found: Slice) -> bool:
-        """Whether a batch belongs to a transaction that was aborted: nobody is shown it."""
+        """Whether a batch belongs to an aborted transaction, and so is visible to nobody."""
         unit = found.unit
         last = unit.base + unit.offset_count
         aborted = self._unstable.aborted(queue.topic_id, queue.queue_id, unit.base, last)

@@ -90,7 +90,7 @@ class Filters:
         if found is not None:
             return found
         made, size = _compiled(kind, expression.strip())
-        # What was asked is kept with it, and a text takes up to four bytes a character.
+        # The expression is cached with it, and a text takes up to four bytes a character.
         self.cache.put(key, made, size + 4 * len(expression) + TAG_BYTES)
         return made
 

@@ -49,7 +49,7 @@ SETTINGS: Final = {"rocketmqHome": ""}
 SMALL_BYTES: Final = 16_384
 """Of a registration that is read at once."""
 SLICE_COUNT: Final = 2_000
-"""Topics of a registration that are taken in before others get their turn."""
+"""Topics of a registration that are added in one turn of the event loop."""
 VERSION_BYTES_MAX: Final = 4_096
 ROUTE_BYTES_MAX: Final = 16_384
 """Of a route that an administrator gives: its keys are numbers, so it is read word by word."""
@@ -150,7 +150,7 @@ class NameServerRequests:
     async def _register_later(
         self, asked: fields.RegisterBrokerHeader, body: Buffer, caller: Caller
     ) -> Reply:
-        """The same for many topics: a thread reads them, and they are taken in over many turns.
+        """The same for many topics: a thread decodes them, and they are added over many turns.
 
         One registration after the other, so that the last one's topics are what is known.
         """

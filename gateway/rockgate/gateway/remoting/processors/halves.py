@@ -42,7 +42,7 @@ _LATE: Final = {
     ),
     None: (ResponseCode.TRANSACTION_STATE_UNKNOW, "does not exist"),
 }
-"""What somebody is told who decides otherwise than was decided."""
+"""The answer to a decision that contradicts an earlier one."""
 
 
 class HalfRequests:
@@ -73,7 +73,7 @@ class HalfRequests:
         return self._durability.after_changes(answer, is_sync=is_sync)
 
     def _late(self, offset: int, asked: Outcome) -> Command:
-        """What a decision is told that comes after another."""
+        """The answer to a decision that comes after another."""
         outcome = self._halves.undecided.outcome(offset)
         if outcome is asked:
             return Command(ResponseCode.SUCCESS, {})

@@ -42,7 +42,7 @@ CODES: Mapping[type[Exception], ResponseCode] = {
 
 
 def code_of(error: Exception) -> ResponseCode | None:
-    """The code of an error that clients are told, or None for a bug."""
+    """The response code of an error, or None for a bug."""
     for kind in type(error).__mro__:
         if kind in CODES:
             return CODES[kind]

@@ -12,7 +12,7 @@ LOOK_MS: Final = 5_000
 
 
 def now_and_then(clock: Clock, look: Callable[[int], object]) -> Callable[[], bool]:
-    """A step of upkeep that looks every few seconds, and is told the time."""
+    """A step of upkeep that runs every few seconds, with the current time."""
     next_ms = 0
 
     def step() -> bool:

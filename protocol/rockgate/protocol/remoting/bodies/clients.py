@@ -35,7 +35,7 @@ class ProducerData(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class HeartbeatBody(msgspec.Struct, kw_only=True, rename="camel"):
-    """34: a client is alive; one that says `without_sub` has told its subscriptions before."""
+    """34: a client is alive; with `without_sub` its subscriptions are those of an earlier one."""
 
     client_id: str = msgspec.field(name="clientID")
     consumer_data_set: list[ConsumerData] = []

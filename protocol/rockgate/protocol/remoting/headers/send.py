@@ -119,7 +119,7 @@ class RecallHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RecalledHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The id of the message that was taken back."""
+    """The id of the message that was recalled."""
 
     msg_id: str
     msg_region: str | None = msgspec.field(default=None, name="MSG_REGION")
