@@ -88,7 +88,7 @@ def test_produce_below_3_has_a_header_because_it_is_advertised() -> None:
         (b"\0\3\0\1\0\0\0\1\0\x05abc", "client id of 5 bytes exceeds the frame of 13"),
         (b"\0\3\0\1\0\0\0\1\0\x01\xff", "utf-8"),
         (b"\0\3\0\x0c\0\0\0\1\xff\xff\xff\xff\xff\xff\xff\x01", "varint over 5 bytes"),
-        (b"\0\3\0\x0c\0\0\0\1\xff\xff\x01\x00\x7f", "a length of 127 with 0 bytes left"),
+        (b"\0\3\0\x0c\0\0\0\1\xff\xff\x01\x00\x7f", "length 127 exceeds the 0 bytes left"),
     ],
 )
 def test_a_header_that_cannot_be_read_says_why(frame: bytes, reason: str) -> None:

@@ -72,7 +72,7 @@ def test_of_fields_read_together_the_one_that_is_cut_is_named() -> None:
     body = encode(FetchRequest(), 4)
     cut = {4: "max_wait_ms", 7: "max_wait_ms", 8: "min_bytes", 16: "isolation_level", 20: "topics"}
     for size, path in cut.items():
-        with pytest.raises(MalformedMessage, match=f"ends at {size} bytes") as caught:
+        with pytest.raises(MalformedMessage, match=f"truncated at {size} bytes") as caught:
             decode(FetchRequest, 4, body[:size])
         assert caught.value.path == path
 

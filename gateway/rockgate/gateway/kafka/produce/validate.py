@@ -137,7 +137,7 @@ def take(append: Appending, records: Buffer | None, settings: TopicSettings) -> 
     attributes = header.attributes
     if attributes & _TIMESTAMP_TYPE_BIT:
         raise RequestError(
-            ErrorCode.INVALID_TIMESTAMP, "producers must not set the timestamp type of a batch"
+            ErrorCode.INVALID_TIMESTAMP, "Producers must not set the timestamp type of a batch."
         )
     now_ms = append.now_ms
     if not settings.is_append_time and (
@@ -146,7 +146,7 @@ def take(append: Appending, records: Buffer | None, settings: TopicSettings) -> 
     ):
         raise RequestError(
             ErrorCode.INVALID_TIMESTAMP,
-            f"timestamp {header.max_timestamp} is out of range; the broker's clock is at {now_ms}",
+            f"Timestamp {header.max_timestamp} is out of range; the broker's clock is at {now_ms}.",
         )
     return header
 
@@ -155,8 +155,8 @@ def too_large(body: Buffer, settings: TopicSettings) -> RequestError:
     """Return the refusal of a batch that its topic's limit does not allow."""
     return RequestError(
         ErrorCode.MESSAGE_TOO_LARGE,
-        f"batch is {len(body):,} bytes; the maximum (max.message.bytes) is "
-        f"{settings.message_bytes_max:,}",
+        f"Batch is {len(body):,} bytes; the maximum (max.message.bytes) is "
+        f"{settings.message_bytes_max:,}.",
     )
 
 

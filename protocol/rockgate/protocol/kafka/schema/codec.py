@@ -162,7 +162,7 @@ def _malformed(
     if isinstance(error, struct.error | IndexError):
         size, position = found.get("size", 0), found.get("pos", 0)
         path = paths[min(size - position, len(paths) - 1)] if paths else ""
-        reason = f"the message ends at {size} bytes"
+        reason = f"message is truncated at {size:,} bytes"
     elif isinstance(error, UnicodeDecodeError):
         reason = "not UTF-8"
     return MalformedMessage(declaration_of(message_type).name, version, path, reason)

@@ -109,9 +109,9 @@ def weigh_many(code: str, data: Buffer, at: int, count: int, room: int) -> tuple
 def refuse_count(count: int, size_min: int, left: int) -> ValueError:
     """An array that is too long: by rule, for the bytes behind it, or else for memory."""
     if count > ARRAY_COUNT_MAX:
-        return ValueError(f"{count} elements are over {ARRAY_COUNT_MAX}")
+        return ValueError(f"{count:,} elements exceed the maximum of {ARRAY_COUNT_MAX:,}")
     if count * size_min > left:
-        return ValueError(f"{count} elements in {left} bytes")
+        return ValueError(f"{count:,} elements cannot fit in {left:,} bytes")
     return refuse_memory()
 
 
@@ -127,17 +127,17 @@ def refuse_memory() -> OutOfRoom:
 def refuse_size(size: int, left: int) -> ValueError:
     """Bytes or text that are longer than what is left, or than text may be."""
     if size > left:
-        return ValueError(f"a length of {size} with {left} bytes left")
-    return ValueError(f"a length of {size} is over {STRING_SIZE_MAX}")
+        return ValueError(f"length {size:,} exceeds the {left:,} bytes left")
+    return ValueError(f"length {size:,} exceeds the maximum of {STRING_SIZE_MAX:,}")
 
 
 def refuse_null(length: int) -> ValueError:
     """A null that the version does not have, or a length below null."""
-    return ValueError("null is not allowed" if length == -1 else f"a length of {length}")
+    return ValueError("null is not allowed" if length == -1 else f"invalid length {length}")
 
 
 def refuse_tag(count: int, tag: int | None = None) -> ValueError:
     """Too many tagged fields, or one (`tag`) that is not as long as it says."""
     if tag is None:
-        return ValueError(f"{count} tagged fields are over {TAG_COUNT_MAX}")
-    return ValueError(f"tagged field {tag} is off its size by {count} bytes")
+        return ValueError(f"{count:,} tagged fields exceed the maximum of {TAG_COUNT_MAX:,}")
+    return ValueError(f"tagged field {tag} differs from its stated size by {count} bytes")
