@@ -30,7 +30,7 @@ from rockgate.protocol.remoting.ids import client_id
 from rockgate.sdk.client.checks import Checking, Checks
 from rockgate.sdk.client.cluster import find_masters
 from rockgate.sdk.client.connection import Dial, Link, LinkSettings, dial_tcp, split_address
-from rockgate.sdk.client.consumers import CODES, Consumers, Consuming
+from rockgate.sdk.client.consumers import CODES, Consumers, GroupConsumer
 from rockgate.sdk.client.name_servers import NameServers
 from rockgate.sdk.client.periodic import Upkeep
 from rockgate.sdk.client.replies import Replies
@@ -220,7 +220,7 @@ class Client:
 
     # Consumers
 
-    def add_consumer(self, group: str, consuming: Consuming) -> None:
+    def add_consumer(self, group: str, consuming: GroupConsumer) -> None:
         """Say in heartbeats that this group is consumed in here; one consumer for each group."""
         self.consumers.add(group, consuming)
 

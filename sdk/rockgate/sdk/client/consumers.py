@@ -20,7 +20,7 @@ CODES: Final = (
 """What brokers ask of a member of a group."""
 
 
-class Consuming(Protocol):
+class GroupConsumer(Protocol):
     """One member of one group."""
 
     def data(self) -> ConsumerData:
@@ -34,14 +34,14 @@ class Consumers:
     """The groups of one client, each with its one member here."""
 
     def __init__(self) -> None:
-        self._by_group: dict[str, Consuming] = {}
+        self._by_group: dict[str, GroupConsumer] = {}
 
     @property
     def groups(self) -> Collection[str]:
         """Those that are consumed in here."""
         return self._by_group.keys()
 
-    def add(self, group: str, consuming: Consuming) -> None:
+    def add(self, group: str, consuming: GroupConsumer) -> None:
         """From now on heartbeats tell of the group, whose name is the one that travels."""
         if group in self._by_group:
             raise ValueError(

@@ -310,7 +310,7 @@ class BrokerCalls:
         if not addresses:
             addresses = (await routes.ask_again(queue.topic)).brokers.get(queue.broker)
         if not addresses:
-            raise NoRoute(f"Topic {queue.topic} is not on broker {queue.broker} any more.")
+            raise NoRoute(f"Topic {queue.topic} has left broker {queue.broker}.")
         return addresses
 
 

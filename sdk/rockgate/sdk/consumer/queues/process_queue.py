@@ -29,7 +29,7 @@ LOCK_S_MAX: Final = 30.0
 """A lock that was not renewed for so long may be somebody else's."""
 
 
-class Pulled(Protocol):
+class QueuedMessage(Protocol):
     """A message as far as a process queue looks at it."""
 
     @property
@@ -41,7 +41,7 @@ class Pulled(Protocol):
         """How many bytes its body has."""
 
 
-P = TypeVar("P", bound=Pulled)
+P = TypeVar("P", bound=QueuedMessage)
 
 
 class Limit(Enum):

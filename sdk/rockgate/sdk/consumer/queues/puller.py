@@ -181,7 +181,7 @@ class Puller:
 
     async def _correct(self, pulled: Pulled) -> None:
         _log.warning(
-            "offset %d of %s is outside of %d to %d; going on at %d",
+            "offset %d of %s is outside of %d to %d; continuing at %d",
             self.next_offset,
             _name(self._queue),
             pulled.min_offset,
