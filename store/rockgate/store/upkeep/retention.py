@@ -1,6 +1,6 @@
 """Retention: which segments may be deleted, and in which order.
 
-docs/internals/retention.md specifies this module and of `expiry`, `usage`, `moving` and `disk`. One
+docs/internals/retention.md specifies this module, `expiry`, `usage`, `relocation` and `disk`. One
 round reads from top to bottom in `_round`; it pauses after every slice of work and goes on with
 the next tick. Whatever stops a round (a full disk, a damaged entry, a failed fsync) is logged and
 kept as the reason, and the next one begins anew: each step leaves a log that a start accepts.
