@@ -56,6 +56,7 @@ class Received:
         "body_size",
         "namespace",
         "offset",
+        "retries_here",
         "source",
         "started_at_s",
         "was_retried",
@@ -84,6 +85,8 @@ class Received:
         self.offset = read.queue_offset
         self.body_size = read.body_size
         """Bytes of its body as it came, perhaps compressed."""
+        self.retries_here = 0
+        """How often it has come again in place, in order, since it was pulled."""
         self.started_at_s: float | None = None
         """When a listener began with it, by the loop's clock."""
 
@@ -199,7 +202,7 @@ class Received:
     @property
     def tries(self) -> int:
         """Which delivery this is: 1 for the first."""
-        return self._read.reconsume_times + 1
+        return self._read.reconsume_times + self.retries_here + 1
 
     @property
     def born_at(self) -> datetime:

@@ -238,7 +238,7 @@ class BrokerCalls:
     async def lock(self, queues: Iterable[Queue]) -> set[Queue]:
         """Have queues for this client alone, for a minute; those that it has now."""
         found: set[Queue] = set()
-        for broker, part in _by_broker(queues).items():
+        for broker, part in by_broker(queues).items():
             link = await self._master(part[0])
             code = RequestCode.LOCK_BATCH_MQ
             answer = await link.request(code, None, self._lock_body(part), timeout_s=LOCK_S)
@@ -251,7 +251,7 @@ class BrokerCalls:
 
     async def unlock(self, queues: Iterable[Queue]) -> None:
         """Give queues up, so that another member can have them at once."""
-        for part in _by_broker(queues).values():
+        for part in by_broker(queues).values():
             link = await self._master(part[0])
             code = RequestCode.UNLOCK_BATCH_MQ
             await link.oneway(code, None, self._lock_body(part), timeout_s=LOCK_S)
@@ -314,7 +314,8 @@ class BrokerCalls:
         return addresses
 
 
-def _by_broker(queues: Iterable[Queue]) -> dict[str, list[Queue]]:
+def by_broker(queues: Iterable[Queue]) -> dict[str, list[Queue]]:
+    """Queues by the name of their broker, which one request can be about."""
     found: dict[str, list[Queue]] = {}
     for queue in sorted(queues):
         found.setdefault(queue.broker, []).append(queue)

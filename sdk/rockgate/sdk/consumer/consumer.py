@@ -10,9 +10,7 @@ Asking for the next message acknowledges the one before it. A block that is left
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
@@ -20,18 +18,21 @@ from typing import Final, Self
 from rockgate.sdk.client import shared_clients
 from rockgate.sdk.client.client import Client, addresses_of
 from rockgate.sdk.consumer.delivery.concurrent import ConcurrentDispatch, Listener
+from rockgate.sdk.consumer.delivery.inbox import Inbox
+from rockgate.sdk.consumer.delivery.orderly import OrderlyDispatch, verdict_of
 from rockgate.sdk.consumer.delivery.retry_topic import RetryTopic
-from rockgate.sdk.consumer.delivery.settlement import QueueSettlement
-from rockgate.sdk.consumer.member import Member
-from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
-from rockgate.sdk.consumer.settings import ConsumerSettings
+from rockgate.sdk.consumer.holding import Dispatch
+from rockgate.sdk.consumer.member import Member, OnQueues
+from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.consumer.subscription import Subscription, by_sql, by_tags
-from rockgate.sdk.errors import Closed, NotSupported
+from rockgate.sdk.errors import Closed
 from rockgate.sdk.message import check_group
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
 CLOSE_S: Final = 5.0
+BROADCASTING_INSTANCE: Final = "DEFAULT"
+"""The same at every start, so that a broadcasting group finds its offsets again."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -51,8 +52,13 @@ class Consumer:
         settings: ConsumerSettings | None = None,
         instance: str | None = None,
         client: Client | None = None,
+        on_assigned: OnQueues | None = None,
+        on_revoked: OnQueues | None = None,
     ) -> None:
-        """`topics` by name, each with its tags (`"TagA || TagB"`, `"*"`), or their names alone."""
+        """`topics` by name, each with its tags (`"TagA || TagB"`, `"*"`), or their names alone.
+
+        `on_assigned` and `on_revoked` are told of queues that are consumed here, or no more.
+        """
         check_group(group)
         if client is not None and name_servers:
             raise ValueError("Give name servers or a client, not both.")
@@ -64,7 +70,10 @@ class Consumer:
         self._settings = settings or ConsumerSettings()
         self._name_servers = name_servers
         self._instance = instance
+        if instance is None and self._settings.model is Model.BROADCASTING:
+            self._instance = BROADCASTING_INSTANCE
         self._given = client
+        self._on_assigned, self._on_revoked = on_assigned, on_revoked
         self._subscriptions: dict[str, Subscription] = {}
         self._listeners: dict[str, OnMessage] = {}
         wanted = topics if isinstance(topics, Mapping) else dict.fromkeys(topics, "*")
@@ -72,8 +81,8 @@ class Consumer:
             self._subscriptions[topic] = by_tags(topic, expression)
         self._client: Client | None = None
         self._member: Member | None = None
-        self._workers: ConcurrentDispatch | None = None
-        self._inbox = _Inbox()
+        self._workers: ConcurrentDispatch | OrderlyDispatch | None = None
+        self._inbox = Inbox()
         self._unsettled: Received | None = None
         self._was_opened = False
 
@@ -100,8 +109,8 @@ class Consumer:
             raise Closed("The consumer is already open; a consumer can be opened only once.")
         if not self._subscriptions:
             raise ValueError("The consumer subscribes to no topics.")
-        if self._settings.is_orderly:
-            raise NotSupported("Orderly consumption is not available yet.")
+        if not self._settings.auto_commit and not (self._settings.is_orderly and self._listeners):
+            raise ValueError("Manual commit is for listeners of an orderly consumer.")
         if self._listeners and len(self._listeners) < len(self._subscriptions):
             missing = sorted(self._subscriptions.keys() - self._listeners.keys())
             raise ValueError(f"Topics without a listener: {', '.join(missing)}.")
@@ -177,15 +186,68 @@ class Consumer:
         self._unsettled = message
         return message
 
+    # While it runs
+
+    async def subscribe(
+        self,
+        topic: str,
+        tags: str = "*",
+        *,
+        sql: str | None = None,
+        listener: OnMessage | None = None,
+    ) -> None:
+        """Consume another topic from now on, or other messages of one."""
+        member = self._running
+        if bool(self._listeners) is (listener is None and topic not in self._listeners):
+            raise ValueError("A listener is needed where others are, and only there.")
+        subscription = by_tags(topic, tags) if sql is None else by_sql(topic, sql)
+        if listener is not None:
+            self._listeners[topic] = listener
+        await member.subscribe(subscription)
+        self._subscriptions[topic] = subscription
+
+    async def unsubscribe(self, topic: str) -> None:
+        """Consume a topic no more; its listener stays, for what is still on its way."""
+        await self._running.unsubscribe(topic)
+        self._subscriptions.pop(topic, None)
+
+    def pause(self, *topics: str) -> None:
+        """Pull no more of these topics, or of all; what was pulled is still delivered."""
+        self._running.pause(topics or None)
+
+    def resume(self, *topics: str) -> None:
+        """Pull these topics again, or all."""
+        self._running.resume(topics or None)
+
     # Private
+
+    @property
+    def _running(self) -> Member:
+        if self._member is None:
+            raise Closed("The consumer is not open. Use `async with` or `await consumer.open()`.")
+        return self._member
 
     def _member_over(self, client: Client) -> Member:
         subscriptions = list(self._subscriptions.values())
         resend = RetryTopic(client, self.group).send
-        if not self._listeners:
-            return Member(client, self.group, subscriptions, self._settings, self._inbox, resend)
-        self._workers = ConcurrentDispatch(self._listener(), self._settings)
-        return Member(client, self.group, subscriptions, self._settings, self._workers, resend)
+        dispatch: Dispatch
+        if self._settings.is_orderly:
+            listener = verdict_of(self._listener()) if self._listeners else self._inbox
+            dispatch = self._workers = OrderlyDispatch(listener, self._settings)
+        elif self._listeners:
+            dispatch = self._workers = ConcurrentDispatch(self._listener(), self._settings)
+        else:
+            dispatch = self._inbox
+        return Member(
+            client,
+            self.group,
+            subscriptions,
+            self._settings,
+            dispatch,
+            resend,
+            on_assigned=self._on_assigned,
+            on_revoked=self._on_revoked,
+        )
 
     def _listener(self) -> Listener:
         listeners = self._listeners
@@ -200,41 +262,3 @@ class Consumer:
             return None
 
         return consume
-
-
-class _Inbox:
-    """Messages that wait to be asked for, in the order in which they came."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[tuple[ProcessQueue[Received], Received]] = deque()
-        self._arrived = asyncio.Event()
-        self._is_closed = False
-
-    def submit(
-        self,
-        cached: ProcessQueue[Received],
-        settlement: QueueSettlement,
-        messages: Sequence[Received],
-    ) -> None:
-        """Have messages asked for."""
-        self._waiting.extend((cached, message) for message in messages)
-        self._arrived.set()
-
-    async def get(self) -> Received:
-        """The next message of a queue that is still held."""
-        while True:
-            while self._waiting:
-                cached, message = self._waiting.popleft()
-                if not cached.is_dropped:
-                    message.started_at_s = asyncio.get_running_loop().time()
-                    return message
-            if self._is_closed:
-                raise StopAsyncIteration
-            self._arrived.clear()
-            await self._arrived.wait()
-
-    def close(self) -> None:
-        """Whoever waits is told that there is nothing more."""
-        self._is_closed = True
-        self._waiting.clear()
-        self._arrived.set()

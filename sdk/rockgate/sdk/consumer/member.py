@@ -1,7 +1,8 @@
-"""One member of a group: its queues, their pullers, and what has to be done now and then.
+"""One member of a group: which queues it is to consume, and what has to be done now and then.
 
     rebalance    every 20 s, when a broker says that members have changed, and at once at the start
     persist      offsets, every 5 s
+    renew        locks of an orderly member, every 20 s
     expire       messages whose listeners hang, every minute
 
 docs/internals/consumer.md has the states of a queue and of a message.
@@ -11,9 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from inspect import isawaitable
+from typing import Final
 
 from rockgate.protocol.remoting.bodies.clients import ConsumerData
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
@@ -21,51 +22,31 @@ from rockgate.protocol.remoting.command import Command
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.connection import Link
 from rockgate.sdk.consumer.broker_calls import BrokerCalls
-from rockgate.sdk.consumer.delivery.settlement import (
-    QueueSettlement,
-    Resend,
-    SettleContext,
-    SettleCounts,
+from rockgate.sdk.consumer.delivery.expiry import send_back_hanging
+from rockgate.sdk.consumer.delivery.settlement import Resend, SettleContext, SettleCounts
+from rockgate.sdk.consumer.holding import Dispatch, Holding, HoldingContext
+from rockgate.sdk.consumer.offsets.local import LocalOffsets
+from rockgate.sdk.consumer.offsets.store import (
+    BrokerOffsets,
+    FileOffsets,
+    OffsetStore,
+    default_folder,
 )
-from rockgate.sdk.consumer.offsets.commits import commit_all
-from rockgate.sdk.consumer.offsets.first import first_offset
 from rockgate.sdk.consumer.offsets.table import OffsetTable
-from rockgate.sdk.consumer.queues.assignment import Assignment
-from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
-from rockgate.sdk.consumer.queues.puller import PullContext, PullCounts, Puller
+from rockgate.sdk.consumer.queues.puller import PullCounts
 from rockgate.sdk.consumer.queues.rounds import Rounds, connect, over_topics, share_of
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.consumer.subscription import SQL92, Subscription, by_tags
 from rockgate.sdk.errors import Closed
 from rockgate.sdk.message import RETRY_PREFIX
-from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
 EXPIRE_S: Final = 60.0
 
 _log: Final = logging.getLogger(__name__)
 
-
-class Dispatch(Protocol):
-    """Who has messages consumed."""
-
-    def submit(
-        self,
-        cached: ProcessQueue[Received],
-        settlement: QueueSettlement,
-        messages: Sequence[Received],
-    ) -> None:
-        """Have messages of one queue consumed."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A queue that is consumed here."""
-
-    cached: ProcessQueue[Received]
-    settlement: QueueSettlement
-    puller: Puller
-    task: asyncio.Task[None]
+OnQueues = Callable[[Sequence[Queue]], Awaitable[None] | None]
+"""Is told of queues that are consumed here from now on, or not any more."""
 
 
 class Member:
@@ -79,54 +60,57 @@ class Member:
         settings: ConsumerSettings,
         dispatch: Dispatch,
         resend: Resend,
+        *,
+        on_assigned: OnQueues | None = None,
+        on_revoked: OnQueues | None = None,
     ) -> None:
         self._client = client
         self._group = group
         self.settings = settings
-        self._dispatch = dispatch
+        self._on_assigned = on_assigned
+        self._on_revoked = on_revoked
         self._subscriptions = {each.topic: each for each in subscriptions}
         if settings.model is Model.CLUSTERING:
             retry = by_tags(f"{RETRY_PREFIX}{group}")
             self._subscriptions[retry.topic] = retry
-        self._version = client.now_ms()
+        self._version = self._pull_version = client.now_ms()
         self._calls = BrokerCalls(client, group)
-        self._assignment: Assignment[Received] = Assignment()
-        self._held: dict[Queue, _Held] = {}
         self._paused: set[str] = set()
+        self._is_suspended = False
         self._rounds = Rounds(group, settings.rebalance_s)
         self._tasks: list[asyncio.Task[None]] = []
         self.offsets = OffsetTable()
         self.pull_counts = PullCounts()
         self.settle_counts = SettleCounts()
-        self._pulling = PullContext(
-            calls=self._calls,
-            settings=settings,
-            offsets=self.offsets,
-            counts=self.pull_counts,
-            subscription=self._subscription,
-            is_paused=self._paused.__contains__,
-            hand_over=self._hand_over,
-            announce=client.announce,
-            offset_illegal=self._offset_illegal,
-        )
-        self._settling = SettleContext(
-            calls=self._calls,
-            settings=settings,
-            offsets=self.offsets,
-            counts=self.settle_counts,
-            resend=resend,
+        self._store = self._offset_store()
+        self.holding = Holding(
+            HoldingContext(
+                calls=self._calls,
+                settings=settings,
+                store=self._store,
+                dispatch=dispatch,
+                settling=SettleContext(
+                    calls=self._calls,
+                    settings=settings,
+                    offsets=self.offsets,
+                    counts=self.settle_counts,
+                    resend=resend,
+                ),
+                pull_counts=self.pull_counts,
+                subscription=self._subscription,
+                is_paused=self.is_paused,
+                announce=client.announce,
+                changed=self._rounds.wake,
+            )
         )
 
     # Life
 
     async def start(self) -> None:
         """Join the group. What is subscribed must exist, and be understood by its brokers."""
+        await self._store.load()
         for subscription in self._subscriptions.values():
-            if subscription.topic.startswith(RETRY_PREFIX):
-                continue
-            await connect(self._client, subscription.topic)
-            if subscription.kind == SQL92:
-                await self._calls.check(subscription)
+            await self._check(subscription)
         self._client.add_consumer(self._group, self)
         try:
             await self._client.announce()
@@ -134,15 +118,21 @@ class Member:
         except BaseException:
             self._client.remove_consumer(self._group)
             raise
-        loop = asyncio.get_running_loop()
-        self._tasks = [
-            loop.create_task(self._rounds.run(self.rebalance, is_complete=is_complete)),
-            loop.create_task(self._persisting()),
+        settings = self.settings
+        expire_s = min(EXPIRE_S, settings.consume_timeout_s)
+        rounds: list[Awaitable[None]] = [
+            self._rounds.run(self.rebalance, is_complete=is_complete),
+            self._every(settings.persist_s, self.holding.persist),
         ]
+        if self.holding.is_locking:
+            rounds.append(self._every(settings.lock_renew_s, self.holding.renew_locks))
+        if not settings.is_orderly:
+            rounds.append(self._every(expire_s, self.expire))
+        self._tasks = [asyncio.ensure_future(each) for each in rounds]
 
     async def stop_pulling(self) -> None:
         """Take nothing up any more."""
-        tasks = [*self._tasks, *(held.task for held in self._held.values())]
+        tasks = [*self._tasks, *(held.task for held in self.holding.held.values())]
         for task in tasks:
             task.cancel()
         if tasks:
@@ -150,19 +140,52 @@ class Member:
 
     async def leave(self) -> None:
         """Say how far the group is and take leave, so that others go on from there at once."""
+        queues = list(self.holding.assignment)
         try:
-            await self.persist(is_awaited=True)
-            if self.settings.is_orderly:
-                await self._calls.unlock(self._assignment)
+            await self.holding.leave()
         finally:
-            for queue in list(self._assignment):
-                self._assignment.drop(queue)
             self._client.remove_consumer(self._group)
+        await _tell(self._on_revoked, queues)
+
+    # What is consumed
 
     @property
     def queues(self) -> list[Queue]:
         """The queues that are consumed here now."""
-        return sorted(self._held)
+        return sorted(self.holding.held)
+
+    async def subscribe(self, subscription: Subscription) -> None:
+        """Consume a topic from now on, or others of its messages."""
+        await self._check(subscription)
+        self._subscriptions[subscription.topic] = subscription
+        await self._tell_brokers()
+        self._rounds.wake()
+
+    async def unsubscribe(self, topic: str) -> None:
+        """Consume a topic no more. Its queues are given up in a round that begins at once."""
+        if self._subscriptions.pop(topic, None) is not None:
+            await self._tell_brokers()
+            self._rounds.wake()
+
+    def pause(self, topics: Iterable[str] | None = None) -> None:
+        """Pull nothing of some topics, or of any; what was pulled is still delivered."""
+        if topics is None:
+            self._is_suspended = True
+        else:
+            self._paused.update(topics)
+
+    def resume(self, topics: Iterable[str] | None = None) -> None:
+        """Pull them again, or everything."""
+        if topics is None:
+            self._is_suspended = False
+            self._paused.clear()
+        else:
+            self._paused.difference_update(topics)
+        self._rounds.wake()
+
+    def is_paused(self, topic: str) -> bool:
+        """Whether nothing of a topic is to be pulled now."""
+        return self._is_suspended or topic in self._paused
 
     # What brokers see and ask
 
@@ -187,11 +210,19 @@ class Member:
 
     async def rebalance(self) -> bool:
         """One round; whether everything could be done."""
-        is_complete = await over_topics(
-            self._group, list(self._subscriptions), self._rebalance_topic
+        if self._is_suspended:
+            return True
+        topics = list(self._subscriptions)
+        before = set(self.holding.assignment)
+        is_complete = await over_topics(self._group, topics, self._rebalance_topic)
+        is_complete &= await self._release(
+            self.holding.assignment.truncate(self._subscriptions.keys())
         )
-        for queue in self._assignment.truncate(self._subscriptions.keys()):
-            await self._release(queue)
+        changed = {queue.topic for queue in before ^ set(self.holding.assignment)}
+        for topic in changed:
+            self.holding.divide_limits(topic)
+        if changed:
+            await self._tell_brokers()
         return is_complete
 
     async def _rebalance_topic(self, topic: str) -> bool:
@@ -200,100 +231,78 @@ class Member:
         share = await share_of(self._client, self._calls, self._group, topic, allocation)
         if share is None:
             return False
-        queues, wanted = share.queues, share.mine
+        assignment = self.holding.assignment
         now_s = asyncio.get_running_loop().time()
-        before = set(self._assignment)
-        for queue in self._assignment.release(topic, wanted, now_s):
-            await self._release(queue)
-        missing = self._assignment.missing(wanted)
-        locked = set(missing)
-        if missing and self.settings.is_orderly and self.settings.model is Model.CLUSTERING:
-            locked = await self._calls.lock(missing)
-        for queue in missing:
-            if queue in locked:
-                await self._take_up(queue)
-        if set(self._assignment) != before:
+        is_released = await self._release(assignment.release(topic, share.mine, now_s))
+        missing = assignment.missing(share.mine)
+        taken = await self.holding.take_up(missing)
+        await _tell(self._on_assigned, taken)
+        if taken:
             _log.info(
                 "group %s consumes %d of %d queues of %s",
                 self._group,
-                len([queue for queue in self._assignment if queue.topic == topic]),
-                len(queues),
+                sum(queue.topic == topic for queue in assignment),
+                len(share.queues),
                 topic,
             )
-        return locked.issuperset(missing)
+        return is_released and len(taken) == len(missing)
 
-    async def _take_up(self, queue: Queue) -> None:
-        offset = await first_offset(self._calls, queue, self.settings.start)
-        cached = self._assignment.acquire(queue, asyncio.get_running_loop().time())
-        if self.settings.is_orderly:
-            cached.locked_at_s = asyncio.get_running_loop().time()
-        settlement = QueueSettlement(
-            self._settling, queue, cached, lambda: self._made_room(queue, cached)
-        )
-        puller = Puller(self._pulling, queue, cached, offset, settlement)
-        task = asyncio.get_running_loop().create_task(puller.run())
-        task.add_done_callback(_ended)
-        self._held[queue] = _Held(cached, settlement, puller, task)
+    async def _release(self, dropped: Sequence[Queue]) -> bool:
+        """Give dropped queues up; whether all of them could be."""
+        released = [queue for queue in dropped if await self.holding.release(queue)]
+        await _tell(self._on_revoked, released)
+        return len(released) == len(dropped)
 
-    async def _release(self, queue: Queue) -> None:
-        """Commit how far a dropped queue is, and give it up."""
-        held = self._held.get(queue)
-        if held is not None and held.task is not asyncio.current_task():
-            held.task.cancel()
-        for each, offset in self.offsets.unpersisted([queue]).items():
-            await self._calls.commit(each, offset)
-        if self.settings.is_orderly:
-            await self._calls.unlock([queue])
-        self.offsets.remove(queue)
-        self._held.pop(queue, None)
-        self._assignment.released(queue)
+    async def _check(self, subscription: Subscription) -> None:
+        if subscription.topic.startswith(RETRY_PREFIX):
+            return
+        await connect(self._client, subscription.topic)
+        if subscription.kind == SQL92:
+            await self._calls.check(subscription)
 
-    async def _offset_illegal(self, queue: Queue, offset: int) -> None:
-        """A broker has another idea of a queue: begin again where it says."""
-        self._assignment.drop(queue)
-        self.offsets.update(queue, offset, increase_only=False)
-        await self._release(queue)
-        self._rounds.wake()
+    async def _tell_brokers(self) -> None:
+        """What is consumed has changed: brokers hear of a later version than they know."""
+        version = self._version = max(self._client.now_ms(), self._version + 1)
+        await self._client.announce()
+        # A broker that has not heard of a version refuses pulls that carry it.
+        self._pull_version = version
 
     # Now and then
 
-    async def _persisting(self) -> None:
+    async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
-            await asyncio.sleep(self.settings.persist_s)
+            await asyncio.sleep(seconds)
             try:
-                await self.persist()
+                await work()
             except Closed:
                 return
 
-    async def persist(self, *, is_awaited: bool = False) -> None:
-        """Tell brokers how far the group is; one that cannot be told is told next time.
-
-        What is not awaited may be lost with its connection; the next pull says it again.
-        """
-        await commit_all(self._calls, self.offsets, is_awaited=is_awaited)
+    async def expire(self) -> None:
+        """Send back what listeners hang with."""
+        for held in list(self.holding.held.values()):
+            now_s = asyncio.get_running_loop().time()
+            timeout_s = self.settings.consume_timeout_s
+            await send_back_hanging(held.cached, held.settlement, now_s, timeout_s)
 
     # Private
 
+    def _offset_store(self) -> OffsetStore:
+        if self.settings.model is Model.CLUSTERING:
+            return BrokerOffsets(self._calls)
+        folder = self.settings.offsets_folder or default_folder(self._client.id, self._group)
+        return FileOffsets(LocalOffsets(folder))
+
     def _subscription(self, topic: str) -> tuple[Subscription, int] | None:
         found = self._subscriptions.get(topic)
-        return None if found is None else (found, self._version)
-
-    def _hand_over(
-        self, queue: Queue, cached: ProcessQueue[Received], messages: list[Received]
-    ) -> None:
-        held = self._held.get(queue)
-        if held is not None and held.cached is cached:
-            self._dispatch.submit(cached, held.settlement, messages)
-
-    def _made_room(self, queue: Queue, cached: ProcessQueue[Received]) -> None:
-        held = self._held.get(queue)
-        if held is not None and held.cached is cached:
-            held.puller.made_room()
+        return None if found is None else (found, self._pull_version)
 
 
-def _ended(task: asyncio.Task[None]) -> None:
-    """A puller ended by itself: its queue is taken up anew when nobody has pulled it for long."""
-    if not task.cancelled() and task.exception() is not None:
-        error = task.exception()
-        if not isinstance(error, Closed):
-            _log.error("a puller ended", exc_info=error)
+async def _tell(told: OnQueues | None, queues: Sequence[Queue]) -> None:
+    if told is None or not queues:
+        return
+    try:
+        result = told(queues)
+        if isawaitable(result):
+            await result
+    except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+        _log.exception("callback for %d queues failed", len(queues))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
+from pathlib import Path
 from typing import Final
 
 from rockgate.protocol.remoting.bodies.clients import ConsumerData
 from rockgate.sdk.consumer.allocation import Allocation, Averagely
 
 RETRY_COUNT_MAX: Final = 16
+LOCK_S_MAX: Final = 30.0
+"""A lock that was not renewed for so long may be somebody else's."""
+SUSPEND_S_RANGE: Final = (0.01, 30.0)
 RANGES: Final = {
     "pull_count_max": (1, 1024),
     "batch_max": (1, 1024),
@@ -42,6 +46,18 @@ class FlowLimits:
     size_max: int = 100 * 1024 * 1024
     span_max: int = 2000
     """Between the first and the last offset: one message that hangs holds up no more than this."""
+    topic_count_max: int | None = None
+    """Of all queues of a topic that are held here, instead of `count_max` of each."""
+    topic_size_max: int | None = None
+
+    def shared_by(self, queue_count: int) -> FlowLimits:
+        """What each of so many queues of a topic may cache."""
+        count_max, size_max = self.count_max, self.size_max
+        if self.topic_count_max is not None:
+            count_max = max(1, self.topic_count_max // max(1, queue_count))
+        if self.topic_size_max is not None:
+            size_max = max(1, self.topic_size_max // max(1, queue_count))
+        return replace(self, count_max=count_max, size_max=size_max)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +80,15 @@ class ConsumerSettings:
     consume_timeout_s: float = 900.0
     """How long a listener may take before its message is sent back."""
     suspend_s: float = 1.0
-    """How long a queue rests after a failure, in order."""
+    """How long a queue rests after a failure, in order; 10 ms to 30 s."""
+    auto_commit: bool = True
+    """In order: a message is done when its listener returns. Without, `ack` commits it and all
+    before it, and `retry` rolls back to what was last committed."""
+    lock_renew_s: float = 20.0
+    lock_s_max: float = LOCK_S_MAX
+    """How long a queue is consumed in order without its lock being renewed."""
+    offsets_folder: Path | None = None
+    """Where a broadcasting group keeps its offsets; else `~/.rocketmq_offsets/<client>/<group>`."""
     rebalance_s: float = 20.0
     persist_s: float = 5.0
     retry_s: float = 1.0
@@ -77,6 +101,14 @@ class ConsumerSettings:
             value = getattr(self, name)
             if not least <= value <= most:
                 raise ValueError(f"{name} must be {least} to {most:,}, not {value:,}.")
+        least_s, most_s = SUSPEND_S_RANGE
+        if not least_s <= self.suspend_s <= most_s:
+            raise ValueError(f"suspend_s must be {least_s} to {most_s}, not {self.suspend_s}.")
+        if self.lock_renew_s >= self.lock_s_max:
+            raise ValueError(
+                f"lock_renew_s ({self.lock_renew_s}) must be less than lock_s_max "
+                f"({self.lock_s_max})."
+            )
         if isinstance(self.start, datetime):
             if self.start.tzinfo is None:
                 raise ValueError(f"Start time {self.start} has no time zone.")

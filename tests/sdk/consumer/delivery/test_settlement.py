@@ -222,14 +222,5 @@ async def test_closing_cancels_a_listener_that_does_not_end_and_finishes_nothing
     assert world.offsets.get(QUEUE) is None
 
 
-async def test_a_message_whose_listener_hangs_is_named() -> None:
-    world = World(1, 2, settings=ConsumerSettings(consume_timeout_s=60.0))
-    dispatch = ConcurrentDispatch(_nothing, world.settings)
-    held = [(world.cached, world.settlement)]
-    assert dispatch.expire(held) == []
-    world.messages[0].started_at_s = asyncio.get_running_loop().time() - 61.0
-    assert dispatch.expire(held) == [(world.settlement, world.messages[0])]
-
-
 async def _nothing(messages: Sequence[Received]) -> None:
     """A listener that wants nothing."""

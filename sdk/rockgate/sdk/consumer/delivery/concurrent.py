@@ -13,19 +13,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rockgate.sdk.consumer.delivery.redelivery import (
-    BROKER_CHOOSES,
-    EXPIRED_LEVEL,
-    Retry,
-    level_after,
-)
+from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, Retry, level_after
 from rockgate.sdk.consumer.delivery.settlement import QueueSettlement
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.settings import ConsumerSettings
 from rockgate.sdk.received import Received
-
-EXPIRED_MAX: Final = 16
-"""Messages of a queue that are looked at in one pass."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -95,22 +87,6 @@ class ConcurrentDispatch:
                 worker.cancel()
         return len(left)
 
-    def expire(
-        self, held: Sequence[tuple[ProcessQueue[Received], QueueSettlement]]
-    ) -> list[tuple[QueueSettlement, Received]]:
-        """The first message of each queue whose listener hangs: it blocks all that follow."""
-        now_s = asyncio.get_running_loop().time()
-        found: list[tuple[QueueSettlement, Received]] = []
-        for cached, settlement in held:
-            first = cached.first
-            if (
-                first is not None
-                and first.started_at_s is not None
-                and now_s - first.started_at_s > self._settings.consume_timeout_s
-            ):
-                found.append((settlement, first))
-        return found
-
     # Private
 
     def _by_size(self, messages: Sequence[Received]) -> Iterable[Sequence[Received]]:
@@ -173,9 +149,3 @@ class ConcurrentDispatch:
         loop = asyncio.get_running_loop()
         handle = loop.call_later(self._settings.local_retry_s, due)
         self._later.add(handle)
-
-
-async def send_back_expired(settlement: QueueSettlement, message: Received) -> None:
-    """A listener hangs: its message comes again elsewhere, and blocks its queue no more."""
-    _log.warning("listener has not finished %s in time; sending it back", message.message_id)
-    await settlement.failed([message], EXPIRED_LEVEL)

@@ -8,7 +8,7 @@ from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.remoting import properties as names
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.sdk.client.client import Client
-from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, level_of_try
+from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, DEAD_LETTER, level_of_try
 from rockgate.sdk.message import RETRY_PREFIX
 from rockgate.sdk.producer.outgoing import Outgoing
 from rockgate.sdk.producer.router import Router
@@ -37,7 +37,7 @@ class RetryTopic:
     async def send(self, message: Received, level: int, retry_count_max: int) -> None:
         """The same message once more: it counts as a retry, and waits as one."""
         retries = message.tries - 1
-        if level == BROKER_CHOOSES:
+        if level in (BROKER_CHOOSES, DEAD_LETTER):
             level = level_of_try(retries)
         kept = {
             name: value

@@ -12,9 +12,10 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from rockgate.sdk.consumer.broker_calls import BrokerCalls
+from rockgate.sdk.consumer.delivery.order import Ruling, Verdict
 from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, level_after
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
@@ -24,6 +25,17 @@ from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
 _log: Final = logging.getLogger(__name__)
+
+
+class Order(Protocol):
+    """Who has the messages of one queue consumed one after the other."""
+
+    async def settle(self, message: Received, verdict: Verdict) -> None:
+        """The application has said what becomes of a message."""
+
+    async def is_at_rest(self, timeout_s: float) -> bool:
+        """Whether no listener runs, or none any more within so long."""
+
 
 Resend = Callable[[Received, int, int], Awaitable[None]]
 """Sends a message to its group's retry topic, with a delay level and a maximum of retries."""
@@ -64,13 +76,22 @@ class QueueSettlement:
         self._queue = queue
         self._cached = cached
         self._made_room = made_room
+        self.order: Order | None = None
+        """Set once the queue is consumed in order: then that settles its messages."""
 
     async def finish(self, message: Received) -> None:
         """It is consumed."""
-        self.finished([message])
+        if self.order is not None:
+            await self.order.settle(message, Verdict(Ruling.COMMIT))
+        else:
+            self.finished([message])
 
     async def retry(self, message: Received, after: timedelta | None) -> None:
         """It is to be delivered again; SdkError if nobody takes it."""
+        if self.order is not None:
+            suspend_s = None if after is None else after.total_seconds()
+            await self.order.settle(message, Verdict(Ruling.AGAIN, suspend_s=suspend_s))
+            return
         level = BROKER_CHOOSES if after is None else level_after(after)
         if not await self.sent_back(message, level):
             raise SdkError(f"Message {message.message_id} could not be sent back.")
@@ -87,6 +108,18 @@ class QueueSettlement:
         if offset is not None:
             self._context.offsets.update(self._queue, offset, increase_only=True)
         self._made_room()
+
+    def committed(self, count: int, offset: int) -> None:
+        """In order: messages were consumed, and the group is this far, which may be less."""
+        if self._cached.is_dropped:
+            return
+        self._context.counts.finished += count
+        self._context.offsets.update(self._queue, offset, increase_only=False)
+        self._made_room()
+
+    async def is_locked(self) -> bool:
+        """Ask for the lock of the queue once more; whether it was had."""
+        return self._queue in await self._context.calls.lock([self._queue])
 
     async def failed(self, messages: Sequence[Received], level: int) -> list[Received]:
         """Send back what failed; what nobody took is returned, and is still cached."""

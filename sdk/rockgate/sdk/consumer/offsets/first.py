@@ -13,8 +13,11 @@ from rockgate.sdk.results import Queue
 async def first_offset(calls: BrokerCalls, queue: Queue, start: Start | datetime) -> int:
     """The committed offset of a queue, or where a new group is to begin."""
     committed = await calls.committed(queue)
-    if committed is not None:
-        return committed
+    return committed if committed is not None else await start_offset(calls, queue, start)
+
+
+async def start_offset(calls: BrokerCalls, queue: Queue, start: Start | datetime) -> int:
+    """Where a group begins in a queue that it has never consumed."""
     # A message that fails before its retry topic is taken up must not be passed over.
     if start is Start.BEGINNING or queue.topic.startswith(RETRY_PREFIX):
         return 0

@@ -21,12 +21,10 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final, Generic, Protocol, TypeVar
 
-from rockgate.sdk.consumer.settings import FlowLimits
+from rockgate.sdk.consumer.settings import LOCK_S_MAX, FlowLimits
 
 PULL_IDLE_S_MAX: Final = 120.0
 """A queue that was not pulled for so long has lost its puller, and is taken up anew."""
-LOCK_S_MAX: Final = 30.0
-"""A lock that was not renewed for so long may be somebody else's."""
 
 
 class QueuedMessage(Protocol):
@@ -69,6 +67,7 @@ class ProcessQueue(Generic[P]):
         self.pulled_at_s = now_s
         self.consumed_at_s = now_s
         self.locked_at_s: float | None = None
+        self.lock_s_max = LOCK_S_MAX
         self.lag = 0
         """How many messages the broker has beyond the last one that was pulled."""
 
@@ -192,7 +191,7 @@ class ProcessQueue(Generic[P]):
 
     def is_locked(self, now_s: float) -> bool:
         """Whether a broker has locked it for this client, not too long ago."""
-        return self.locked_at_s is not None and now_s - self.locked_at_s <= LOCK_S_MAX
+        return self.locked_at_s is not None and now_s - self.locked_at_s <= self.lock_s_max
 
     def limit(self, limits: FlowLimits, *, is_orderly: bool) -> Limit | None:
         """The limit that it exceeds, if any; order has no span, for nothing is passed over."""

@@ -17,7 +17,7 @@ from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.sdk.consumer.broker_calls import BrokerCalls, Pulled, PullStatus
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.process_queue import Limit, ProcessQueue
-from rockgate.sdk.consumer.settings import ConsumerSettings
+from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model
 from rockgate.sdk.consumer.subscription import Subscription
 from rockgate.sdk.errors import Closed, Refused, SdkError
 from rockgate.sdk.received import Received, Settlement, split
@@ -60,6 +60,8 @@ class PullContext:
     counts: PullCounts
     subscription: Callable[[str], tuple[Subscription, int] | None]
     """What is wanted of a topic, and since which version."""
+    limits: Callable[[str], FlowLimits]
+    """How much of each queue of a topic may be cached."""
     is_paused: Callable[[str], bool]
     hand_over: Callable[[Queue, ProcessQueue[Received], list[Received]], None]
     announce: Callable[[], Awaitable[None]]
@@ -117,7 +119,7 @@ class Puller:
             await asyncio.sleep(PAUSED_S)
             return False
         is_orderly = context.settings.is_orderly
-        limit = cached.limit(context.settings.flow, is_orderly=is_orderly)
+        limit = cached.limit(context.limits(self._queue.topic), is_orderly=is_orderly)
         if limit is not None:
             self._told(limit)
             self._room.clear()
@@ -127,7 +129,8 @@ class Puller:
             except TimeoutError:
                 pass
             return False
-        if is_orderly and not cached.is_locked(now_s):
+        is_locking = is_orderly and context.settings.model is Model.CLUSTERING
+        if is_locking and not cached.is_locked(now_s):
             await asyncio.sleep(context.settings.retry_s)
             return False
         return True
@@ -148,7 +151,7 @@ class Puller:
                 subscription,
                 count_max=context.settings.pull_count_max,
                 sub_version=version,
-                commit_offset=context.offsets.get(self._queue) or None,
+                commit_offset=self._commit_offset,
             )
         except Refused as refused:
             if refused.code not in UNKNOWN_TO_BROKER:
@@ -157,6 +160,13 @@ class Puller:
             await context.announce()
             await asyncio.sleep(context.settings.retry_s)
             return None
+
+    @property
+    def _commit_offset(self) -> int | None:
+        """What a pull says of the group's progress, where the broker keeps it."""
+        if self._context.settings.model is Model.BROADCASTING:
+            return None
+        return self._context.offsets.get(self._queue) or None
 
     def _take(self, pulled: Pulled) -> None:
         context, cached = self._context, self._cached

@@ -22,6 +22,8 @@ from rockgate.sdk.message import RETRY_PREFIX
 from rockgate.sdk.results import Queue
 
 INCOMPLETE_S: Final = 1.0
+GAP_S: Final = 0.5
+"""Between two rounds that were asked for."""
 INCOMPLETE_ROUNDS_MAX: Final = 30
 """What cannot be done for so many rounds waits for the usual ones from then on."""
 
@@ -62,6 +64,8 @@ class Rounds:
                 _log.exception("rebalance of group %s failed", self._group)
             if is_complete:
                 incomplete_count = 0
+            # A group that starts asks for many rounds: they come together.
+            await asyncio.sleep(min(GAP_S, self._period_s))
 
 
 async def over_topics(

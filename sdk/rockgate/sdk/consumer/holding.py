@@ -1,0 +1,267 @@
+"""The queues that a member holds: how one is taken up, locked, and given up.
+
+A queue is taken up with its lock (orderly) and its first offset, and given up with its offset
+persisted and its lock released; whatever fails of that is tried again in the next round. Locks are
+renewed before they expire. A broker that refuses to renew one has given the queue to another
+member, which may be further by now: it is dropped as it is, and taken up anew when it can be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from rockgate.sdk.consumer.broker_calls import BrokerCalls, by_broker
+from rockgate.sdk.consumer.delivery.settlement import QueueSettlement, SettleContext
+from rockgate.sdk.consumer.offsets.first import start_offset
+from rockgate.sdk.consumer.offsets.store import OffsetStore
+from rockgate.sdk.consumer.offsets.table import OffsetTable
+from rockgate.sdk.consumer.queues.assignment import Assignment
+from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
+from rockgate.sdk.consumer.queues.puller import PullContext, PullCounts, Puller
+from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model
+from rockgate.sdk.consumer.subscription import Subscription
+from rockgate.sdk.errors import Closed, SdkError
+from rockgate.sdk.received import Received
+from rockgate.sdk.results import Queue
+
+REST_S: Final = 1.0
+"""How long a round waits for the listener of an orderly queue that is given up."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Dispatch(Protocol):
+    """Who has messages consumed."""
+
+    def submit(
+        self,
+        cached: ProcessQueue[Received],
+        settlement: QueueSettlement,
+        messages: Sequence[Received],
+    ) -> None:
+        """Have messages of one queue consumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A queue that is consumed here."""
+
+    cached: ProcessQueue[Received]
+    settlement: QueueSettlement
+    puller: Puller
+    task: asyncio.Task[None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldingContext:
+    """What a member lends to its queues."""
+
+    calls: BrokerCalls
+    settings: ConsumerSettings
+    store: OffsetStore
+    dispatch: Dispatch
+    settling: SettleContext
+    pull_counts: PullCounts
+    subscription: Callable[[str], tuple[Subscription, int] | None]
+    is_paused: Callable[[str], bool]
+    announce: Callable[[], Awaitable[None]]
+    changed: Callable[[], None]
+    """A queue was dropped out of turn: a round is due."""
+
+
+class Holding:
+    """The queues of one member."""
+
+    def __init__(self, context: HoldingContext) -> None:
+        self._context = context
+        self._settings = context.settings
+        self.assignment: Assignment[Received] = Assignment()
+        self.held: dict[Queue, Held] = {}
+        self.offsets: OffsetTable = context.settling.offsets
+        self._limits: dict[str, FlowLimits] = {}
+        self._pulling = PullContext(
+            calls=context.calls,
+            settings=context.settings,
+            offsets=self.offsets,
+            counts=context.pull_counts,
+            subscription=context.subscription,
+            limits=self.limits,
+            is_paused=context.is_paused,
+            hand_over=self._hand_over,
+            announce=context.announce,
+            offset_illegal=self.reset,
+        )
+
+    @property
+    def is_locking(self) -> bool:
+        """Whether brokers are asked for locks: a broadcasting member has every queue anyway."""
+        return self._settings.is_orderly and self._settings.model is Model.CLUSTERING
+
+    def limits(self, topic: str) -> FlowLimits:
+        """How much of each queue of a topic may be cached."""
+        return self._limits.get(topic) or self._settings.flow
+
+    def divide_limits(self, topic: str) -> None:
+        """The queues of a topic have changed: what may be cached of it is divided anew."""
+        count = sum(queue.topic == topic for queue in self.assignment)
+        self._limits[topic] = self._settings.flow.shared_by(count)
+
+    # Taking up
+
+    async def take_up(self, missing: Collection[Queue]) -> list[Queue]:
+        """Begin to consume queues; those that could be had."""
+        locked = await self.lock(missing) if self.is_locking else set(missing)
+        taken: list[Queue] = []
+        for queue in missing:
+            if queue not in locked:
+                continue
+            # Read after the lock was had: whoever had it before has persisted it by now.
+            offset = await self._first_offset(queue)
+            now_s = asyncio.get_running_loop().time()
+            cached = self.assignment.acquire(queue, now_s)
+            cached.lock_s_max = self._settings.lock_s_max
+            if self.is_locking:
+                cached.locked_at_s = now_s
+            self.held[queue] = self._begin(queue, cached, offset)
+            taken.append(queue)
+        return taken
+
+    def _begin(self, queue: Queue, cached: ProcessQueue[Received], offset: int) -> Held:
+        settlement = QueueSettlement(
+            self._context.settling, queue, cached, lambda: self._made_room(queue, cached)
+        )
+        puller = Puller(self._pulling, queue, cached, offset, settlement)
+        task = asyncio.get_running_loop().create_task(puller.run())
+        task.add_done_callback(_ended)
+        return Held(cached, settlement, puller, task)
+
+    async def _first_offset(self, queue: Queue) -> int:
+        known = await self._context.store.read(queue)
+        if known is not None:
+            return known
+        return await start_offset(self._context.calls, queue, self._settings.start)
+
+    # Locks
+
+    async def lock(self, queues: Iterable[Queue]) -> set[Queue]:
+        """Ask for locks, all of a broker's at once; those that were had."""
+        found: set[Queue] = set()
+        for broker, part in by_broker(queues).items():
+            try:
+                found |= await self._context.calls.lock(part)
+            except Closed:
+                raise
+            except SdkError as failed:
+                _log.warning("locks of %d queues on %s: %s", len(part), broker, failed)
+        return found
+
+    async def renew_locks(self) -> None:
+        """Say to every broker that its queues are still consumed here."""
+        for broker, part in by_broker(
+            queue for queue, cached in self.assignment.items() if not cached.is_dropped
+        ).items():
+            asked_at_s = asyncio.get_running_loop().time()
+            try:
+                locked = await self._context.calls.lock(part)
+            except Closed:
+                raise
+            except SdkError as failed:
+                # They hold until they expire; then each queue asks for its own again.
+                _log.warning("locks of %d queues on %s: %s", len(part), broker, failed)
+                continue
+            for queue in part:
+                self._renewed(queue, asked_at_s if queue in locked else None)
+
+    def _renewed(self, queue: Queue, locked_at_s: float | None) -> None:
+        cached = self.assignment.get(queue)
+        if cached is None or cached.is_dropped:
+            return
+        cached.locked_at_s = locked_at_s
+        if locked_at_s is None:
+            _log.warning("%s/%s/%d is locked by another member", *_parts(queue))
+            self.assignment.drop(queue)
+            # The other member is the one to say how far the group is.
+            self.offsets.remove(queue)
+            self._context.changed()
+
+    # Giving up
+
+    async def release(self, queue: Queue) -> bool:
+        """Persist how far a dropped queue is, and give it up; not while its listener runs."""
+        held = self.held.get(queue)
+        if held is not None:
+            if held.task is not asyncio.current_task():
+                held.task.cancel()
+            order = held.settlement.order
+            if order is not None and not await order.is_at_rest(REST_S):
+                return False
+        is_awaited = self._settings.is_orderly
+        await self._context.store.persist(self.offsets, [queue], is_awaited=is_awaited)
+        if self.is_locking:
+            await self._unlock([queue])
+        self.offsets.remove(queue)
+        self.held.pop(queue, None)
+        if queue in self.assignment:
+            self.assignment.released(queue)
+        return True
+
+    async def reset(self, queue: Queue, offset: int) -> None:
+        """Begin again at another offset: what is cached here is not consumed any more."""
+        self.assignment.drop(queue)
+        self.offsets.update(queue, offset, increase_only=False)
+        await self.release(queue)
+        self._context.changed()
+
+    async def persist(self, *, is_awaited: bool = False) -> None:
+        """Keep how far the group is; what could not be kept is tried again next time."""
+        await self._context.store.persist(self.offsets, is_awaited=is_awaited)
+
+    async def leave(self) -> None:
+        """Persist everything and give every queue up, for others to go on at once."""
+        queues = list(self.assignment)
+        try:
+            await self.persist(is_awaited=True)
+            if self.is_locking:
+                await self._unlock(queues)
+        finally:
+            for queue in queues:
+                self.assignment.drop(queue)
+
+    async def _unlock(self, queues: Iterable[Queue]) -> None:
+        for broker, part in by_broker(queues).items():
+            try:
+                await self._context.calls.unlock(part)
+            except Closed:
+                raise
+            except SdkError as failed:
+                _log.warning("unlocking %d queues on %s: %s", len(part), broker, failed)
+
+    # Private
+
+    def _hand_over(
+        self, queue: Queue, cached: ProcessQueue[Received], messages: list[Received]
+    ) -> None:
+        held = self.held.get(queue)
+        if held is not None and held.cached is cached:
+            self._context.dispatch.submit(cached, held.settlement, messages)
+
+    def _made_room(self, queue: Queue, cached: ProcessQueue[Received]) -> None:
+        held = self.held.get(queue)
+        if held is not None and held.cached is cached:
+            held.puller.made_room()
+
+
+def _parts(queue: Queue) -> tuple[str, str, int]:
+    return queue.topic, queue.broker, queue.id
+
+
+def _ended(task: asyncio.Task[None]) -> None:
+    """A puller ended by itself: its queue is taken up anew when nobody has pulled it for long."""
+    if not task.cancelled() and task.exception() is not None:
+        error = task.exception()
+        if not isinstance(error, Closed):
+            _log.error("a puller ended", exc_info=error)

@@ -1,0 +1,110 @@
+"""Where the progress of a group is kept: at its brokers, or in a file when it broadcasts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final, Protocol
+
+from rockgate.sdk.consumer.broker_calls import BrokerCalls
+from rockgate.sdk.consumer.offsets.commits import commit_all
+from rockgate.sdk.consumer.offsets.local import LocalOffsets
+from rockgate.sdk.consumer.offsets.table import OffsetTable
+from rockgate.sdk.results import Queue
+
+DEFAULT_FOLDER: Final = ".rocketmq_offsets"
+"""In the home of the user, where Apache's client keeps its own."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class OffsetStore(Protocol):
+    """Keeps offsets beyond the life of a process."""
+
+    async def load(self) -> None:
+        """Make ready; once, before anything else."""
+
+    async def read(self, queue: Queue) -> int | None:
+        """How far the group is in a queue; None if that is not known."""
+
+    async def persist(
+        self,
+        offsets: OffsetTable,
+        queues: Collection[Queue] | None = None,
+        *,
+        is_awaited: bool = False,
+    ) -> None:
+        """Keep what has changed, of all queues or of these; what could not be kept stays so.
+
+        What is not awaited may be lost on its way.
+        """
+
+
+class BrokerOffsets:
+    """At the master of each queue's broker."""
+
+    def __init__(self, calls: BrokerCalls) -> None:
+        self._calls = calls
+
+    async def load(self) -> None:
+        """Nothing is kept here."""
+
+    async def read(self, queue: Queue) -> int | None:
+        """As the broker has it."""
+        return await self._calls.committed(queue)
+
+    async def persist(
+        self,
+        offsets: OffsetTable,
+        queues: Collection[Queue] | None = None,
+        *,
+        is_awaited: bool = False,
+    ) -> None:
+        """Tell brokers; one that cannot be told does not keep the others from it."""
+        await commit_all(self._calls, offsets, queues, is_awaited=is_awaited)
+
+
+class FileOffsets:
+    """In a file of this machine. It is read and written in threads: a disk may take its time."""
+
+    def __init__(self, file: LocalOffsets) -> None:
+        self._file = file
+        self._known: dict[Queue, int] = {}
+        self._writing = asyncio.Lock()
+
+    async def load(self) -> None:
+        """Read the file."""
+        self._known = await asyncio.to_thread(self._file.load)
+
+    async def read(self, queue: Queue) -> int | None:
+        """As it was saved."""
+        return self._known.get(queue)
+
+    async def persist(
+        self,
+        offsets: OffsetTable,
+        queues: Collection[Queue] | None = None,
+        *,
+        is_awaited: bool = False,
+    ) -> None:
+        """Write everything that is known, if there is anything new."""
+        async with self._writing:
+            changed = offsets.unpersisted(queues)
+            if not changed:
+                return
+            known = {**self._known, **changed}
+            try:
+                await asyncio.to_thread(self._file.save, known)
+            except OSError as failed:
+                _log.warning("offsets could not be saved in %s: %s", self._file.path, failed)
+                return
+            self._known = known
+            for queue, offset in changed.items():
+                offsets.persisted(queue, offset)
+
+
+def default_folder(client_id: str, group: str) -> Path:
+    """Where a broadcasting group of a client keeps its offsets, if nothing else was said."""
+    return Path.home() / DEFAULT_FOLDER / client_id / group
