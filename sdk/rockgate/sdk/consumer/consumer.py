@@ -247,6 +247,7 @@ class Consumer:
             resend,
             on_assigned=self._on_assigned,
             on_revoked=self._on_revoked,
+            direct=self._listener() if self._listeners else None,
         )
 
     def _listener(self) -> Listener:
@@ -256,7 +257,9 @@ class Consumer:
             for done_count, message in enumerate(messages):
                 try:
                     await listeners[message.topic](message)
-                except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+                except Exception:
+                    if not done_count:
+                        raise
                     _log.exception("listener failed for %s", message)
                     return done_count
             return None

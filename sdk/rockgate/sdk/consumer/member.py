@@ -17,7 +17,6 @@ from inspect import isawaitable
 from typing import Final
 
 from rockgate.protocol.remoting.bodies.clients import ConsumerData
-from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.connection import Link
@@ -35,6 +34,7 @@ from rockgate.sdk.consumer.offsets.store import (
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.puller import PullCounts
 from rockgate.sdk.consumer.queues.rounds import Rounds, connect, over_topics, share_of
+from rockgate.sdk.consumer.server_requests import AskedMember, Direct, ServerRequests
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.consumer.subscription import SQL92, Subscription, by_tags
 from rockgate.sdk.errors import Closed
@@ -63,6 +63,7 @@ class Member:
         *,
         on_assigned: OnQueues | None = None,
         on_revoked: OnQueues | None = None,
+        direct: Direct | None = None,
     ) -> None:
         self._client = client
         self._group = group
@@ -103,6 +104,18 @@ class Member:
                 changed=self._rounds.wake,
             )
         )
+        self._requests = ServerRequests(
+            AskedMember(
+                settings=settings,
+                holding=self.holding,
+                data=self.data,
+                wake=self._rounds.wake,
+                statistics=lambda _: {},
+                started_ms=client.now_ms(),
+                now_ms=client.now_ms,
+                direct=direct,
+            )
+        )
 
     # Life
 
@@ -132,6 +145,7 @@ class Member:
 
     async def stop_pulling(self) -> None:
         """Take nothing up any more."""
+        await self._requests.close()
         tasks = [*self._tasks, *(held.task for held in self.holding.held.values())]
         for task in tasks:
             task.cancel()
@@ -199,12 +213,7 @@ class Member:
 
     def asked(self, link: Link, command: Command) -> None:
         """Take a request of a broker's."""
-        if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
-            self._rounds.wake()
-        elif not command.is_oneway:
-            unknown = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-            remark = f"request code {command.code} is not supported"
-            link.respond(command, Command(unknown, remark=remark))
+        self._requests.asked(link, command)
 
     # Rebalance
 

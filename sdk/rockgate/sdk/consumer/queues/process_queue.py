@@ -176,6 +176,22 @@ class ProcessQueue(Generic[P]):
         return order[-1] - first
 
     @property
+    def bounds(self) -> tuple[int, int]:
+        """The first offset that is cached and the last; 0 and 0 if none is."""
+        first = self.first_offset
+        return (0, 0) if first is None else (first, first + self.span)
+
+    @property
+    def taken_bounds(self) -> tuple[int, int]:
+        """The same of what was taken."""
+        return (min(self._taken), max(self._taken)) if self._taken else (0, 0)
+
+    @property
+    def taken_count(self) -> int:
+        """How many messages were taken."""
+        return len(self._taken)
+
+    @property
     def has_taken(self) -> bool:
         """Whether something was taken and is neither committed nor put back."""
         return bool(self._taken)
