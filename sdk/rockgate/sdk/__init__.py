@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from rockgate.sdk.consumer.broker_calls import PullStatus
     from rockgate.sdk.consumer.consumer import Consumer
+    from rockgate.sdk.consumer.delivery.redelivery import Retry
     from rockgate.sdk.consumer.pull.membership import MembershipSettings
     from rockgate.sdk.consumer.pull.pull_consumer import PullConsumer, PullResult
     from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model, Start
@@ -43,8 +44,18 @@ if TYPE_CHECKING:
         TimedOut,
         Unreachable,
     )
-    from rockgate.sdk.hooks import Ended, RpcHook, SendHook, Sending, SendKind
+    from rockgate.sdk.hooks import (
+        ConsumeHook,
+        ConsumeKind,
+        Consuming,
+        Ended,
+        RpcHook,
+        SendHook,
+        Sending,
+        SendKind,
+    )
     from rockgate.sdk.message import Message
+    from rockgate.sdk.observe.statistics import ConsumerStatistics, TopicStatistics
     from rockgate.sdk.producer.producer import Producer
     from rockgate.sdk.producer.transaction import Rollback, Transaction
     from rockgate.sdk.received import Received
@@ -62,6 +73,7 @@ _NAMES: Final = {
         *("InCircles", "Nearby"),
     ),
     "rockgate.sdk.consumer.consumer": ("Consumer",),
+    "rockgate.sdk.consumer.delivery.redelivery": ("Retry",),
     "rockgate.sdk.consumer.settings": ("ConsumerSettings", "FlowLimits", "Model", "Start"),
     "rockgate.sdk.consumer.broker_calls": ("PullStatus",),
     "rockgate.sdk.consumer.pull.membership": ("MembershipSettings",),
@@ -71,8 +83,12 @@ _NAMES: Final = {
         *("NotSupported", "Overloaded", "Refused", "SdkError", "SendFailed", "TimedOut"),
         "Unreachable",
     ),
-    "rockgate.sdk.hooks": ("Ended", "RpcHook", "SendHook", "SendKind", "Sending"),
+    "rockgate.sdk.hooks": (
+        *("ConsumeHook", "ConsumeKind", "Consuming", "Ended", "RpcHook", "SendHook", "SendKind"),
+        "Sending",
+    ),
     "rockgate.sdk.message": ("Message",),
+    "rockgate.sdk.observe.statistics": ("ConsumerStatistics", "TopicStatistics"),
     "rockgate.sdk.producer.producer": ("Producer",),
     "rockgate.sdk.producer.transaction": ("Rollback", "Transaction"),
     "rockgate.sdk.received": ("Received",),
@@ -105,8 +121,12 @@ __all__ = [
     "Closed",
     "Configured",
     "ConsistentHash",
+    "ConsumeHook",
+    "ConsumeKind",
     "Consumer",
     "ConsumerSettings",
+    "ConsumerStatistics",
+    "Consuming",
     "Ended",
     "ErrorCode",
     "FlowLimits",
@@ -132,6 +152,7 @@ __all__ = [
     "Received",
     "Refused",
     "Reply",
+    "Retry",
     "Rollback",
     "Route",
     "RpcHook",
@@ -145,6 +166,7 @@ __all__ = [
     "Start",
     "TimedOut",
     "TopicSettings",
+    "TopicStatistics",
     "Transaction",
     "Unreachable",
 ]

@@ -27,6 +27,7 @@ from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.protocol.remoting.ids import offset_message_id
 from rockgate.protocol.remoting.message import encode
 from rockgate.sdk.errors import SdkError
+from rockgate.sdk.message import RETRY_PREFIX
 from rockgate.sdk.namespaces import unwrap
 from rockgate.sdk.results import Queue
 
@@ -124,9 +125,15 @@ class Received:
     @property
     def wire_topic(self) -> str:
         """The same with its namespace, if it has one."""
-        return self.properties.get(names.RETRY_TOPIC) or self._read.topic.decode(
-            "utf-8", "surrogateescape"
-        )
+        topic = self.source.topic
+        if not topic.startswith(RETRY_PREFIX):
+            return topic
+        return self.properties.get(names.RETRY_TOPIC) or topic
+
+    @property
+    def origin_topic(self) -> str:
+        """The topic that it was first sent to: of a dead letter the one that it was consumed in."""
+        return unwrap(self.namespace, self.properties.get(names.RETRY_TOPIC) or self.wire_topic)
 
     @property
     def body(self) -> bytes:

@@ -13,7 +13,8 @@ from tests.waiting import until
 
 from rockgate.sdk import Client, Closed, Message, Producer, Refused
 from rockgate.sdk.client.routes import UnknownTopic
-from rockgate.sdk.consumer.consumer import Consumer, OnMessage
+from rockgate.sdk.consumer.consumer import Consumer
+from rockgate.sdk.consumer.delivery.listeners import OnMessage
 from rockgate.sdk.consumer.settings import ConsumerSettings, Start
 from rockgate.sdk.errors import InvalidMessage
 from rockgate.sdk.received import Received

@@ -181,7 +181,7 @@ async def test_a_message_that_always_fails_ends_in_the_dead_letters(
         async with asyncio.timeout(30):
             async for message in c:
                 dead.append(message.body)
-                assert message.topic == topic
+                assert (message.topic, message.origin_topic) == ("%DLQ%o-dead", topic)
                 if len(dead) == 4:
                     break
     assert dead == [b"0"] * 4

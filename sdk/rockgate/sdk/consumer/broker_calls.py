@@ -84,9 +84,11 @@ _STATUSES: Final[dict[int, PullStatus]] = {status.value: status for status in Pu
 class BrokerCalls:
     """The calls of one group over one client."""
 
-    def __init__(self, client: Client, group: str) -> None:
+    def __init__(self, client: Client, group: str, namespace: str = "") -> None:
+        """`group` is its name on the wire; `namespace` the part that no application sees."""
         self._client = client
         self._group = group
+        self.namespace = namespace
         self._suggested: dict[Queue, int] = {}
 
     # Reading

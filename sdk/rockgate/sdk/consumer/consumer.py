@@ -10,25 +10,38 @@ Asking for the next message acknowledges the one before it. A block that is left
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, overload
 
 from rockgate.sdk.client import shared_clients
 from rockgate.sdk.client.client import Client, addresses_of
-from rockgate.sdk.consumer.delivery.concurrent import ConcurrentDispatch, Listener
+from rockgate.sdk.consumer.delivery.concurrent import ConcurrentDispatch
 from rockgate.sdk.consumer.delivery.inbox import Inbox
+from rockgate.sdk.consumer.delivery.listeners import Listeners, OnMessage, OnMessages
+from rockgate.sdk.consumer.delivery.observed import Call, Observed
 from rockgate.sdk.consumer.delivery.orderly import OrderlyDispatch, verdict_of
 from rockgate.sdk.consumer.delivery.retry_topic import RetryTopic
 from rockgate.sdk.consumer.holding import Dispatch
 from rockgate.sdk.consumer.member import Member, OnQueues
+from rockgate.sdk.consumer.observation import Observation
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
+from rockgate.sdk.consumer.signals import setting
 from rockgate.sdk.consumer.subscription import Subscription, by_sql, by_tags
 from rockgate.sdk.errors import Closed
+from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.message import check_group
+from rockgate.sdk.namespaces import unwrap, wrap
+from rockgate.sdk.observe.statistics import ConsumerStatistics
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
 
 CLOSE_S: Final = 5.0
 BROADCASTING_INSTANCE: Final = "DEFAULT"
@@ -36,8 +49,8 @@ BROADCASTING_INSTANCE: Final = "DEFAULT"
 
 _log: Final = logging.getLogger(__name__)
 
-OnMessage = Callable[[Received], Awaitable[None]]
-"""Consumes one message: it is acknowledged when this returns, and comes again if this raises."""
+L = TypeVar("L", bound=OnMessage)
+B = TypeVar("B", bound=OnMessages)
 
 
 class Consumer:
@@ -50,16 +63,23 @@ class Consumer:
         group: str,
         topics: Mapping[str, str] | Sequence[str] = (),
         settings: ConsumerSettings | None = None,
+        namespace: str = "",
         instance: str | None = None,
         client: Client | None = None,
         on_assigned: OnQueues | None = None,
         on_revoked: OnQueues | None = None,
+        hooks: Sequence[ConsumeHook] = (),
+        tracer_provider: TracerProvider | None = None,
+        trace: bool | str = False,
     ) -> None:
         """`topics` by name, each with its tags (`"TagA || TagB"`, `"*"`), or their names alone.
 
         `on_assigned` and `on_revoked` are told of queues that are consumed here, or no more.
+        `namespace`, `hooks`, `tracer_provider` and `trace` are as a producer has them.
         """
         check_group(group)
+        if namespace:
+            check_group(namespace)
         if client is not None and name_servers:
             raise ValueError("Give name servers or a client, not both.")
         if client is None:
@@ -74,32 +94,73 @@ class Consumer:
             self._instance = BROADCASTING_INSTANCE
         self._given = client
         self._on_assigned, self._on_revoked = on_assigned, on_revoked
+        self._namespace = namespace
+        self._observation = Observation(
+            group, namespace=namespace, hooks=hooks, tracer_provider=tracer_provider, trace=trace
+        )
+        self._observed = Observed(group)
         self._subscriptions: dict[str, Subscription] = {}
-        self._listeners: dict[str, OnMessage] = {}
+        """By the topic as the application knows it; each names it as it travels."""
+        self._listeners = Listeners(workers=self._settings.workers)
         wanted = topics if isinstance(topics, Mapping) else dict.fromkeys(topics, "*")
         for topic, expression in wanted.items():
-            self._subscriptions[topic] = by_tags(topic, expression)
+            self._subscriptions[topic] = self._subscription(topic, expression, None)
         self._client: Client | None = None
         self._member: Member | None = None
         self._workers: ConcurrentDispatch | OrderlyDispatch | None = None
         self._inbox = Inbox()
-        self._unsettled: Received | None = None
+        self._unsettled: tuple[Received, Call] | None = None
         self._was_opened = False
+        self._opened, self._closed = asyncio.Event(), asyncio.Event()
+        self._may_end = asyncio.Event()
+        """Set when it is closed, or a signal asks for that."""
+
+    @overload
+    def on(self, topic: str, tags: str = "*", *, sql: str | None = None) -> Callable[[L], L]: ...
+
+    @overload
+    def on(
+        self, topic: str, tags: str = "*", *, sql: str | None = None, batch: int
+    ) -> Callable[[B], B]: ...
 
     def on(
-        self, topic: str, tags: str = "*", *, sql: str | None = None
-    ) -> Callable[[OnMessage], OnMessage]:
-        """Have messages of a topic consumed by a function."""
+        self, topic: str, tags: str = "*", *, sql: str | None = None, batch: int | None = None
+    ) -> Callable[[Any], Any]:
+        """Have messages of a topic consumed by a function; with `batch`, up to so many at once.
+
+        A coroutine function runs on the loop, any other in one of `workers` threads. What it
+        returns and raises says what becomes of the messages (docs/reference/sdk.md, "Listeners").
+        """
         if self._was_opened:
             raise Closed("Listeners are registered before the consumer is opened.")
-        subscription = by_tags(topic, tags) if sql is None else by_sql(topic, sql)
+        subscription = self._subscription(topic, tags, sql)
 
-        def register(listener: OnMessage) -> OnMessage:
+        def register(listener: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            self._listeners.add(topic, listener, batch)
             self._subscriptions[topic] = subscription
-            self._listeners[topic] = listener
             return listener
 
         return register
+
+    @property
+    def statistics(self) -> ConsumerStatistics:
+        """How it does now: rates over the last minute, what is cached, and how far it is behind."""
+        topics = self._observation.statistics.topics(time.monotonic())
+        member = self._member
+        if member is None:
+            return ConsumerStatistics(group=self.group, topics=topics)
+        cached = [each for _, each in member.holding.assignment.items()]
+        counts = member.pull_counts
+        return ConsumerStatistics(
+            group=self.group,
+            topics=topics,
+            queue_count=len(cached),
+            cached_count=sum(each.count for each in cached),
+            cached_size=sum(each.size for each in cached),
+            lag_count=sum(each.lag for each in cached),
+            failed_pull_count=counts.failed,
+            held_back_counts={limit.value: count for limit, count in counts.held_back.items()},
+        )
 
     # Life
 
@@ -111,12 +172,22 @@ class Consumer:
             raise ValueError("The consumer subscribes to no topics.")
         if not self._settings.auto_commit and not (self._settings.is_orderly and self._listeners):
             raise ValueError("Manual commit is for listeners of an orderly consumer.")
-        if self._listeners and len(self._listeners) < len(self._subscriptions):
-            missing = sorted(self._subscriptions.keys() - self._listeners.keys())
+        missing = sorted(topic for topic in self._subscriptions if topic not in self._listeners)
+        if self._listeners and missing:
             raise ValueError(f"Topics without a listener: {', '.join(missing)}.")
         self._was_opened = True
+        try:
+            return await self._join()
+        except BaseException:
+            self._closed.set()
+            raise
+        finally:
+            self._opened.set()
+
+    async def _join(self) -> Self:
         client = self._given or await shared_clients.acquire(self._name_servers, self._instance)
         try:
+            self._observed = self._observation.over(client, self._settings.consume_timeout_s)
             member = self._member_over(client)
             if self._workers is not None:
                 self._workers.start()
@@ -124,6 +195,7 @@ class Consumer:
         except BaseException:
             if self._workers is not None:
                 await self._workers.close(0.0)
+            self._observation.cancel()
             if self._given is None and shared_clients.release(client):
                 client.abort()
             raise
@@ -135,24 +207,50 @@ class Consumer:
 
         What was not finished by then comes again. A close that is cancelled waits for nothing.
         """
+        if not self._was_opened:
+            return
+        await self._opened.wait()
         client, member = self._client, self._member
         if client is None or member is None:
+            await self._closed.wait()
             return
         self._client = self._member = None
         self._inbox.close()
+        until_s = asyncio.get_running_loop().time() + timeout_s
         try:
             await member.stop_pulling()
             if self._workers is not None:
                 left_count = await self._workers.close(timeout_s)
                 if left_count:
                     _log.warning("closed with %d listeners running", left_count)
+            self._end_call()
             await member.leave()
+            left_s = until_s - asyncio.get_running_loop().time()
+            await self._observation.close(max(left_s, 0.0))
         except BaseException:
+            self._observation.cancel()
             if self._given is None and shared_clients.release(client):
                 client.abort()
             raise
-        if self._given is None and shared_clients.release(client):
-            await client.close()
+        else:
+            if self._given is None and shared_clients.release(client):
+                await client.close()
+        finally:
+            self._listeners.close()
+            self._closed.set()
+            self._may_end.set()
+
+    async def run(self) -> None:
+        """Open, have listeners consume until SIGINT or SIGTERM comes, and close.
+
+        Nothing else installs handlers of signals; they are as they were when this returns. It ends
+        also when somebody closes the consumer. A second signal waits for nothing.
+        """
+        if not self._listeners:
+            raise ValueError("run() needs listeners; register them with on().")
+        with setting(self._may_end):
+            async with self:
+                await self._may_end.wait()
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -180,10 +278,10 @@ class Consumer:
     async def __anext__(self) -> Received:
         """The next message; the one before it is acknowledged by that."""
         if self._unsettled is not None:
-            before, self._unsettled = self._unsettled, None
-            await before.ack()
+            await self._unsettled[0].ack()
+            self._end_call()
         message = await self._inbox.get()
-        self._unsettled = message
+        self._unsettled = message, self._observed.call([message], is_iterated=True).__enter__()
         return message
 
     # While it runs
@@ -200,24 +298,24 @@ class Consumer:
         member = self._running
         if bool(self._listeners) is (listener is None and topic not in self._listeners):
             raise ValueError("A listener is needed where others are, and only there.")
-        subscription = by_tags(topic, tags) if sql is None else by_sql(topic, sql)
+        subscription = self._subscription(topic, tags, sql)
         if listener is not None:
-            self._listeners[topic] = listener
+            self._listeners.add(topic, listener, None)
         await member.subscribe(subscription)
         self._subscriptions[topic] = subscription
 
     async def unsubscribe(self, topic: str) -> None:
         """Consume a topic no more; its listener stays, for what is still on its way."""
-        await self._running.unsubscribe(topic)
+        await self._running.unsubscribe(wrap(self._namespace, topic))
         self._subscriptions.pop(topic, None)
 
     def pause(self, *topics: str) -> None:
         """Pull no more of these topics, or of all; what was pulled is still delivered."""
-        self._running.pause(topics or None)
+        self._running.pause(self._wire(topics) or None)
 
     def resume(self, *topics: str) -> None:
         """Pull these topics again, or all."""
-        self._running.resume(topics or None)
+        self._running.resume(self._wire(topics) or None)
 
     # Private
 
@@ -229,39 +327,55 @@ class Consumer:
 
     def _member_over(self, client: Client) -> Member:
         subscriptions = list(self._subscriptions.values())
-        resend = RetryTopic(client, self.group).send
+        group = wrap(self._namespace, self.group)
+        resend = RetryTopic(client, group).send
+        batch_max = max(self._settings.batch_max, self._listeners.batch_max)
+        settings = replace(self._settings, batch_max=batch_max)
         dispatch: Dispatch
-        if self._settings.is_orderly:
-            listener = verdict_of(self._listener()) if self._listeners else self._inbox
-            dispatch = self._workers = OrderlyDispatch(listener, self._settings)
+        if settings.is_orderly:
+            listener = verdict_of(self._consume) if self._listeners else self._inbox
+            dispatch = self._workers = OrderlyDispatch(listener, settings)
         elif self._listeners:
-            dispatch = self._workers = ConcurrentDispatch(self._listener(), self._settings)
+            split = self._listeners.split
+            dispatch = self._workers = ConcurrentDispatch(self._consume, settings, split)
         else:
             dispatch = self._inbox
         return Member(
             client,
-            self.group,
+            group,
             subscriptions,
-            self._settings,
+            settings,
             dispatch,
             resend,
-            on_assigned=self._on_assigned,
-            on_revoked=self._on_revoked,
-            direct=self._listener() if self._listeners else None,
+            namespace=self._namespace,
+            statistics=self._observation.statistics,
+            on_assigned=self._shown(self._on_assigned),
+            on_revoked=self._shown(self._on_revoked),
+            direct=self._consume if self._listeners else None,
         )
 
-    def _listener(self) -> Listener:
-        listeners = self._listeners
+    async def _consume(self, messages: Sequence[Received]) -> int | None:
+        return await self._listeners.consume(messages, self._observed)
 
-        async def consume(messages: Sequence[Received]) -> int | None:
-            for done_count, message in enumerate(messages):
-                try:
-                    await listeners[message.topic](message)
-                except Exception:
-                    if not done_count:
-                        raise
-                    _log.exception("listener failed for %s", message)
-                    return done_count
-            return None
+    def _end_call(self) -> None:
+        """Whoever asked for a message is done with it, or will not be."""
+        if self._unsettled is not None:
+            (message, call), self._unsettled = self._unsettled, None
+            call.done = int(message.was_settled and not message.was_retried)
+            call.end()
 
-        return consume
+    def _subscription(self, topic: str, tags: str, sql: str | None) -> Subscription:
+        name = wrap(self._namespace, topic)
+        return by_tags(name, tags) if sql is None else by_sql(name, sql)
+
+    def _wire(self, topics: Sequence[str]) -> list[str]:
+        return [wrap(self._namespace, topic) for topic in topics]
+
+    def _shown(self, told: OnQueues | None) -> OnQueues | None:
+        """A callback that is told of queues as the application knows them."""
+        if told is None or not self._namespace:
+            return told
+        shown = told
+        return lambda queues: shown(
+            [Queue(unwrap(self._namespace, each.topic), each.broker, each.id) for each in queues]
+        )

@@ -39,6 +39,7 @@ from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.consumer.subscription import SQL92, Subscription, by_tags
 from rockgate.sdk.errors import Closed
 from rockgate.sdk.message import RETRY_PREFIX
+from rockgate.sdk.observe.statistics import Statistics
 from rockgate.sdk.results import Queue
 
 EXPIRE_S: Final = 60.0
@@ -61,6 +62,8 @@ class Member:
         dispatch: Dispatch,
         resend: Resend,
         *,
+        namespace: str = "",
+        statistics: Statistics | None = None,
         on_assigned: OnQueues | None = None,
         on_revoked: OnQueues | None = None,
         direct: Direct | None = None,
@@ -75,13 +78,13 @@ class Member:
             retry = by_tags(f"{RETRY_PREFIX}{group}")
             self._subscriptions[retry.topic] = retry
         self._version = self._pull_version = client.now_ms()
-        self._calls = BrokerCalls(client, group)
+        self._calls = BrokerCalls(client, group, namespace)
         self._paused: set[str] = set()
         self._is_suspended = False
         self._rounds = Rounds(group, settings.rebalance_s)
         self._tasks: list[asyncio.Task[None]] = []
         self.offsets = OffsetTable()
-        self.pull_counts = PullCounts()
+        self.pull_counts = PullCounts(statistics=statistics or Statistics())
         self.settle_counts = SettleCounts()
         self._store = self._offset_store()
         self.holding = Holding(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,6 +21,8 @@ from rockgate.sdk.consumer.queues.process_queue import Limit, ProcessQueue
 from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model
 from rockgate.sdk.consumer.subscription import Subscription
 from rockgate.sdk.errors import Closed, Refused, SdkError
+from rockgate.sdk.namespaces import unwrap
+from rockgate.sdk.observe.statistics import Statistics
 from rockgate.sdk.received import Received, Settlement, split
 from rockgate.sdk.results import Queue
 
@@ -48,6 +51,7 @@ class PullCounts:
     messages: int = 0
     failed: int = 0
     held_back: dict[Limit, int] = field(default_factory=lambda: dict.fromkeys(Limit, 0))
+    statistics: Statistics = field(default_factory=Statistics)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +177,9 @@ class Puller:
         messages: list[Received] = []
         if pulled.status is PullStatus.FOUND:
             try:
-                messages = split(pulled.body, self._queue, self._settlement)
+                messages = split(
+                    pulled.body, self._queue, self._settlement, context.calls.namespace
+                )
             except MalformedContent as wrong:
                 raise SdkError(f"The broker sent messages that cannot be read: {wrong}.") from None
             wanted = context.subscription(self._queue.topic)
@@ -183,6 +189,12 @@ class Puller:
         cached.lag = max(0, pulled.max_offset - pulled.next_offset)
         if messages:
             context.counts.messages += len(messages)
+            context.counts.statistics.pulled(
+                unwrap(context.calls.namespace, self._queue.topic),
+                time.monotonic(),
+                took_s=asyncio.get_running_loop().time() - cached.pulled_at_s,
+                count=len(messages),
+            )
             cached.put(messages)
             context.hand_over(self._queue, cached, messages)
         elif not cached.count:

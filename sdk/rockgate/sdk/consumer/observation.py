@@ -1,0 +1,86 @@
+"""What a consumer is asked to tell of itself: to hooks, spans, RocketMQ's trace and statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rockgate.sdk.client.client import Client
+from rockgate.sdk.consumer.delivery.observed import Observed
+from rockgate.sdk.hooks import ConsumeHook
+from rockgate.sdk.message import Message
+from rockgate.sdk.observe import message_trace, telemetry
+from rockgate.sdk.observe.consume_trace import ConsumeTraceHook
+from rockgate.sdk.observe.message_trace import Tracer
+from rockgate.sdk.observe.statistics import Statistics
+from rockgate.sdk.producer.outgoing import Packer
+from rockgate.sdk.producer.router import Router
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
+BODY_SIZE_MAX = 4 * 1024 * 1024
+COMPRESS_OVER = 4096
+
+
+class Observation:
+    """The observers of one consumer, and what has to be ended with it."""
+
+    def __init__(
+        self,
+        group: str,
+        *,
+        namespace: str = "",
+        hooks: Sequence[ConsumeHook] = (),
+        tracer_provider: TracerProvider | None = None,
+        trace: bool | str = False,
+    ) -> None:
+        self._group = group
+        self._namespace = namespace
+        self._hooks = tuple(hooks)
+        self._tracer_provider = tracer_provider
+        self._trace_topic = message_trace.TOPIC if trace is True else trace or ""
+        self._tracer: Tracer | None = None
+        self.statistics = Statistics()
+
+    def over(self, client: Client, consume_timeout_s: float) -> Observed:
+        """What listeners are observed by while a client is used."""
+        found = list(self._hooks)
+        spans = telemetry.consume_hook(
+            self._tracer_provider, client_id=client.id, namespace=self._namespace
+        )
+        if spans is not None:
+            found.append(spans)
+        if self._trace_topic:
+            self._tracer = _tracer(client, self._group, self._trace_topic)
+            found.append(ConsumeTraceHook(client.now_ms, self._tracer.take))
+        return Observed(self._group, found, self.statistics, timeout_s=consume_timeout_s)
+
+    async def close(self, timeout_s: float) -> None:
+        """Write what is left of the trace, if that can be done in time."""
+        if self._tracer is not None:
+            await self._tracer.close(timeout_s)
+
+    def cancel(self) -> None:
+        """Give up what is left."""
+        if self._tracer is not None:
+            self._tracer.cancel()
+
+
+def _tracer(client: Client, group: str, topic: str) -> Tracer:
+    packer = Packer(
+        now_ms=client.now_ms, body_size_max=BODY_SIZE_MAX, compress_over=COMPRESS_OVER, namespace=""
+    )
+    router = Router(
+        client,
+        f"{message_trace.GROUP_PREFIX}-{group}",
+        timeout_s=message_trace.SEND_S,
+        retry_count=2,
+        retry_not_ok=False,
+        avoid_slow=False,
+    )
+
+    async def send(message: Message) -> None:
+        await router.deliver(await packer.single(message), None, message_trace.SEND_S)
+
+    return Tracer(send, topic)

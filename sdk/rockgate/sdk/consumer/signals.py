@@ -1,0 +1,37 @@
+"""Waits for the signals that end a process, and handles them in no other way."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def setting(event: asyncio.Event) -> Iterator[None]:
+    """SIGINT and SIGTERM set an event in this block. A second one does what it did before."""
+    loop = asyncio.get_running_loop()
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+
+    def restore() -> None:
+        for each, handler in before.items():
+            loop.remove_signal_handler(each)
+            # None: somebody has installed it who is not Python, and it cannot be had back.
+            if handler is not None:
+                signal.signal(each, handler)
+        before.clear()
+
+    def came() -> None:
+        event.set()
+        restore()
+
+    for each in SIGNALS:
+        loop.add_signal_handler(each, came)
+    try:
+        yield
+    finally:
+        restore()
