@@ -1,127 +1,42 @@
-"""The producer for programs without a loop: the same calls, which wait.
+"""Producer and consumer for programs without a loop: the same calls, which wait.
 
     with BlockingProducer("127.0.0.1:9876", group="shop") as producer:
         producer.send(Message("orders", b"…"))
 
-It is a thin face over `Producer`, which runs on one background loop: one thread for all blocking
-producers of the process, there while any of them is open. Its calls may come from any thread.
+    with BlockingConsumer("127.0.0.1:9876", group="billing", topics=["orders"]) as consumer:
+        for message in consumer:
+            …
+
+They are thin faces over `Producer` and `Consumer`, which run on one background loop: one thread for
+all of them in the process, there while any is open. Calls may come from any thread.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
-from collections.abc import Callable, Coroutine, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Protocol, Self
 
+from rockgate.sdk.background import background
 from rockgate.sdk.client.replies import Reply
-from rockgate.sdk.errors import Closed, SdkError
+from rockgate.sdk.consumer.consumer import Consumer
+from rockgate.sdk.consumer.signals import SIGNALS
+from rockgate.sdk.errors import Closed
 from rockgate.sdk.message import Message
+from rockgate.sdk.observe.statistics import ConsumerStatistics
 from rockgate.sdk.producer.producer import CLOSE_S, Producer
 from rockgate.sdk.producer.router import Selector
 from rockgate.sdk.producer.transaction import Transaction
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Outcome, Queue, SendResult
 
-T = TypeVar("T")
-
 CHECKERS_MAX: Final = 8
 """Threads of one producer that may run its checker at the same time."""
-END_S: Final = 1.0
-JOIN_S: Final = 5.0
-"""How long the last to close waits for the background loop to end."""
-
-
-class Background:
-    """One loop in one thread, for as long as somebody uses it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._user_count = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the thread is there."""
-        return self._thread is not None
-
-    def acquire(self) -> None:
-        """One user more; the first starts it."""
-        with self._lock:
-            self._user_count += 1
-            if self._thread is None:
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(
-                    target=_serve, args=(self._loop,), name="rockgate-sdk", daemon=True
-                )
-                self._thread.start()
-
-    def release(self) -> None:
-        """One user less; the last ends it."""
-        with self._lock:
-            self._user_count -= 1
-            if self._user_count or self._loop is None or self._thread is None:
-                return
-            loop, thread = self._loop, self._thread
-            self._thread = self._loop = None
-        # Waited for without the lock: whoever opens meanwhile has a loop of its own.
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(JOIN_S)
-
-    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run it there; the future may be waited for in any other thread."""
-        try:
-            self.check_thread()
-            # Under the lock, for a loop that ends takes nothing any more and says nothing.
-            with self._lock:
-                if self._loop is None:
-                    raise Closed("The producer is not open. Use `with` or `producer.open()`.")
-                return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        except SdkError:
-            coroutine.close()
-            raise
-
-    def check_thread(self) -> None:
-        """Refuse to wait on the loop for the loop."""
-        if threading.current_thread() is self._thread:
-            raise SdkError("Blocking calls from the SDK's event loop would deadlock.")
-
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run it there and wait."""
-        future = self.submit(coroutine)
-        try:
-            return future.result()
-        except CancelledError:
-            raise Closed("The producer was closed before the response arrived.") from None
-        finally:
-            # Of use only if the wait was interrupted: what nobody waits for ends there too.
-            future.cancel()
-
-
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-        loop.run_until_complete(_end_tasks())
-    finally:
-        # It waits for no thread of its pool: what is looked up or compressed is nobody's by now.
-        loop.close()
-
-
-async def _end_tasks() -> None:
-    """Cancel what is left, so that nobody waits for it for ever."""
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=END_S)
-
-
-_background: Final = Background()
 
 
 class BlockingTransaction:
@@ -155,7 +70,7 @@ class BlockingTransaction:
         self._inner.rollback()
 
     def __enter__(self) -> Self:
-        _background.run(self._inner.__aenter__())
+        background.run(self._inner.__aenter__())
         return self
 
     def __exit__(
@@ -164,10 +79,67 @@ class BlockingTransaction:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        return _background.run(self._inner.__aexit__(kind, error, trace))
+        return background.run(self._inner.__aexit__(kind, error, trace))
 
 
-class BlockingProducer:
+class _Inner(Protocol):
+    async def open(self) -> object: ...
+
+    async def close(self, timeout_s: float) -> None: ...
+
+
+class _Face:
+    """What is opened and closed from outside of the loop that it runs on."""
+
+    def __init__(self, inner: _Inner) -> None:
+        self._opened = inner
+        self._is_open = False
+        self._lock = threading.Lock()
+
+    def open(self) -> Self:
+        """Begin; it is opened once."""
+        background.acquire()
+        try:
+            background.run(self._opened.open())
+        except BaseException:
+            background.release()
+            raise
+        self._is_open = True
+        return self
+
+    def close(self, timeout_s: float = CLOSE_S) -> None:
+        """Wait for what is under way, so long at most, and take leave of the brokers.
+
+        The last to close ends the background loop. A checker or listener that hangs is not waited
+        for any longer.
+        """
+        background.check_thread()
+        with self._lock:
+            if not self._is_open:
+                return
+            self._is_open = False
+        try:
+            background.run(self._opened.close(timeout_s))
+        finally:
+            self._ended()
+            background.release()
+
+    def _ended(self) -> None:
+        """It is closed."""
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class BlockingProducer(_Face):
     """A `Producer` whose calls wait. Its checker is a plain function, run in a pool of threads."""
 
     def __init__(
@@ -191,46 +163,10 @@ class BlockingProducer:
         self._inner = Producer(
             name_servers, group=group, checker=None if checker is None else check, **settings
         )
-        self._is_open = False
-        self._lock = threading.Lock()
+        super().__init__(self._inner)
 
-    def open(self) -> Self:
-        """Begin; a producer is opened once."""
-        _background.acquire()
-        try:
-            _background.run(self._inner.open())
-        except BaseException:
-            _background.release()
-            raise
-        self._is_open = True
-        return self
-
-    def close(self, timeout_s: float = CLOSE_S) -> None:
-        """Wait for what is under way, so long at most, and take leave of the brokers.
-
-        The last producer to close ends the background loop. A checker that runs is not waited for.
-        """
-        _background.check_thread()
-        with self._lock:
-            if not self._is_open:
-                return
-            self._is_open = False
-        try:
-            _background.run(self._inner.close(timeout_s))
-        finally:
-            self._checkers.shutdown(wait=False, cancel_futures=True)
-            _background.release()
-
-    def __enter__(self) -> Self:
-        return self.open()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+    def _ended(self) -> None:
+        self._checkers.shutdown(wait=False, cancel_futures=True)
 
     def send(
         self,
@@ -242,7 +178,7 @@ class BlockingProducer:
         timeout_s: float | None = None,
     ) -> SendResult:
         """Send one message and wait until its broker has it."""
-        return _background.run(
+        return background.run(
             self._inner.send(message, queue=queue, key=key, selector=selector, timeout_s=timeout_s)
         )
 
@@ -256,13 +192,13 @@ class BlockingProducer:
         timeout_s: float | None = None,
     ) -> Future[SendResult]:
         """Send one message and go on; the future has the result, or calls back with it."""
-        return _background.submit(
+        return background.submit(
             self._inner.send(message, queue=queue, key=key, selector=selector, timeout_s=timeout_s)
         )
 
     def send_oneway(self, message: Message, *, key: str | bytes | None = None) -> None:
         """Send one message; whether it was stored is never known."""
-        _background.run(self._inner.send_oneway(message, key=key))
+        background.run(self._inner.send_oneway(message, key=key))
 
     def send_batch(
         self,
@@ -273,7 +209,7 @@ class BlockingProducer:
         timeout_s: float | None = None,
     ) -> list[SendResult]:
         """Send messages of one topic to one queue, in as few requests as hold them."""
-        return _background.run(
+        return background.run(
             self._inner.send_batch(messages, queue=queue, key=key, timeout_s=timeout_s)
         )
 
@@ -291,18 +227,116 @@ class BlockingProducer:
 
     def request(self, message: Message, *, timeout_s: float | None = None) -> Reply:
         """Send a message and wait until another client has replied to it."""
-        return _background.run(self._inner.request(message, timeout_s=timeout_s))
+        return background.run(self._inner.request(message, timeout_s=timeout_s))
 
     def reply(
         self, request: Received, body: bytes, *, timeout_s: float | None = None
     ) -> SendResult:
         """Reply to a request that was received."""
-        return _background.run(self._inner.reply(request, body, timeout_s=timeout_s))
+        return background.run(self._inner.reply(request, body, timeout_s=timeout_s))
 
     def recall(self, result: SendResult, *, timeout_s: float | None = None) -> str:
         """Take back a message that was sent with a time, while it waits; returns its id."""
-        return _background.run(self._inner.recall(result, timeout_s=timeout_s))
+        return background.run(self._inner.recall(result, timeout_s=timeout_s))
 
     def queues(self, topic: str) -> Sequence[Queue]:
         """The queues that a message of this topic can be sent to."""
-        return _background.run(self._inner.queues(topic))
+        return background.run(self._inner.queues(topic))
+
+
+class BlockingConsumer(_Face):
+    """A `Consumer` whose calls wait: iterated over, or with listeners that are plain functions.
+
+    `for message in consumer` is as `async for` is: asking for the next message acknowledges the one
+    before it. It ends when another thread closes the consumer.
+    """
+
+    def __init__(
+        self,
+        name_servers: str | Sequence[str],
+        *,
+        group: str,
+        topics: Mapping[str, str] | Sequence[str] = (),
+        **settings: Any,
+    ) -> None:
+        """`settings` are those of `Consumer`."""
+        self._inner = Consumer(name_servers, group=group, topics=topics, **settings)
+        super().__init__(self._inner)
+        self._may_end = threading.Event()
+        self.on = self._inner.on
+        """Have messages of a topic consumed by a function, in one of the consumer's threads."""
+
+    def _ended(self) -> None:
+        self._may_end.set()
+
+    def __iter__(self) -> Iterator[Received]:
+        self._inner.__aiter__()
+        return self
+
+    def __next__(self) -> Received:
+        """The next message; the one before it is acknowledged by that."""
+
+        async def following() -> Received | None:
+            return await anext(self._inner, None)
+
+        try:
+            message = background.run(following())
+        except Closed:
+            if self._is_open:
+                raise
+            message = None
+        if message is None:
+            raise StopIteration
+        return message
+
+    def ack(self, message: Received) -> None:
+        """It is consumed. A message is settled once; more does nothing."""
+        background.run(message.ack())
+
+    def retry(self, message: Received, after: timedelta | None = None) -> None:
+        """Deliver it again: after the broker's next delay, or at least after this time."""
+        background.run(message.retry(after))
+
+    def run(self) -> None:
+        """Open, have listeners consume until SIGINT or SIGTERM comes, and close.
+
+        For the main thread, where Python handles signals; handlers are as they were afterwards.
+        """
+
+        def came(_: int, __: object) -> None:
+            self._may_end.set()
+
+        self._inner.check_listeners()
+        before = {each: signal.signal(each, came) for each in SIGNALS}
+        try:
+            with self:
+                self._may_end.wait()
+        finally:
+            for each, handler in before.items():
+                # None: somebody has installed it who is not Python, and it cannot be had back.
+                if handler is not None:
+                    signal.signal(each, handler)
+
+    async def _pause(self, topics: Sequence[str]) -> None:
+        self._inner.pause(*topics)
+
+    async def _resume(self, topics: Sequence[str]) -> None:
+        self._inner.resume(*topics)
+
+    async def _statistics(self) -> ConsumerStatistics:
+        return self._inner.statistics
+
+    def pause(self, *topics: str) -> None:
+        """Pull no more of these topics, or of all; what was pulled is still delivered."""
+        background.run(self._pause(topics))
+
+    def resume(self, *topics: str) -> None:
+        """Pull these topics again, or all."""
+        background.run(self._resume(topics))
+
+    @property
+    def statistics(self) -> ConsumerStatistics:
+        """How it does now."""
+        if not self._is_open:
+            return self._inner.statistics
+        return background.run(self._statistics())

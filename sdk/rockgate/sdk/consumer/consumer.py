@@ -246,11 +246,15 @@ class Consumer:
         Nothing else installs handlers of signals; they are as they were when this returns. It ends
         also when somebody closes the consumer. A second signal waits for nothing.
         """
-        if not self._listeners:
-            raise ValueError("run() needs listeners; register them with on().")
+        self.check_listeners()
         with setting(self._may_end):
             async with self:
                 await self._may_end.wait()
+
+    def check_listeners(self) -> None:
+        """ValueError if there are none: nobody would consume what is pulled."""
+        if not self._listeners:
+            raise ValueError("run() needs listeners; register them with on().")
 
     async def __aenter__(self) -> Self:
         return await self.open()

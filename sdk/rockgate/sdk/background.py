@@ -1,0 +1,107 @@
+"""One event loop in a thread of its own, for programs that have none."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import CancelledError, Future
+from typing import Any, Final, TypeVar
+
+from rockgate.sdk.errors import Closed, SdkError
+
+T = TypeVar("T")
+
+END_S: Final = 1.0
+JOIN_S: Final = 5.0
+"""How long the last to close waits for the background loop to end."""
+
+
+class Background:
+    """One loop in one thread, for as long as somebody uses it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._user_count = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the thread is there."""
+        return self._thread is not None
+
+    def acquire(self) -> None:
+        """One user more; the first starts it."""
+        with self._lock:
+            self._user_count += 1
+            if self._thread is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=_serve, args=(self._loop,), name="rockgate-sdk", daemon=True
+                )
+                self._thread.start()
+
+    def release(self) -> None:
+        """One user less; the last ends it."""
+        with self._lock:
+            self._user_count -= 1
+            if self._user_count or self._loop is None or self._thread is None:
+                return
+            loop, thread = self._loop, self._thread
+            self._thread = self._loop = None
+        # Waited for without the lock: whoever opens meanwhile has a loop of its own.
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(JOIN_S)
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run it there; the future may be waited for in any other thread."""
+        try:
+            self.check_thread()
+            # Under the lock, for a loop that ends takes nothing any more and says nothing.
+            with self._lock:
+                if self._loop is None:
+                    raise Closed("It is not open. Use `with` or `open()`.")
+                return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except SdkError:
+            coroutine.close()
+            raise
+
+    def check_thread(self) -> None:
+        """Refuse to wait on the loop for the loop."""
+        if threading.current_thread() is self._thread:
+            raise SdkError("Blocking calls from the SDK's event loop would deadlock.")
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run it there and wait."""
+        future = self.submit(coroutine)
+        try:
+            return future.result()
+        except CancelledError:
+            raise Closed("It was closed before the response arrived.") from None
+        finally:
+            # Of use only if the wait was interrupted: what nobody waits for ends there too.
+            future.cancel()
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        loop.run_until_complete(_end_tasks())
+    finally:
+        # It waits for no thread of its pool: what is looked up or compressed is nobody's by now.
+        loop.close()
+
+
+async def _end_tasks() -> None:
+    """Cancel what is left, so that nobody waits for it for ever."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=END_S)
+
+
+background: Final = Background()
+"""The loop of all blocking producers and consumers of this process."""

@@ -1,0 +1,183 @@
+"""The consumer without a loop, against a real server: docs/reference/sdk.md, "Without a loop"."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+import pytest
+from tests.gateway.server import RunningServer, environment
+from tests.waiting import wait_until
+
+from rockgate.sdk import Closed, ConsumerSettings, Message, Received, Start
+from rockgate.sdk.blocking import BlockingConsumer, BlockingProducer
+
+BEGINNING = ConsumerSettings(start=Start.BEGINNING, rebalance_s=0.5)
+FOUR = [b"m%d" % number for number in range(4)]
+
+
+@pytest.fixture(scope="module")
+def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    settings = ["remoting.delay_levels=1s 1s 1s"]
+    with RunningServer(
+        tmp_path_factory.mktemp("blocking"), settings=settings, rocketmq=True
+    ) as running:
+        yield "{}:{}".format(*running.address("namesrv"))
+
+
+def send(name_server: str, topic: str, *bodies: bytes) -> None:
+    with BlockingProducer(name_server, group="shop") as producer:
+        for body in bodies:
+            producer.send(Message(topic, body), key="one queue")
+
+
+def threads() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name.startswith("rockgate-")]
+
+
+def test_asking_for_the_next_message_acknowledges_the_one_before(name_server: str) -> None:
+    send(name_server, "iterated", *FOUR)
+    seen: list[bytes] = []
+    with BlockingConsumer(
+        name_server, group="b-iterated", topics=["iterated"], settings=BEGINNING
+    ) as consumer:
+        for message in consumer:
+            seen.append(message.body)
+            if len(seen) == 3:
+                break
+        assert consumer.statistics.cached_count == 2
+    assert threads() == []
+    with BlockingConsumer(
+        name_server, group="b-iterated", topics={"iterated": "*"}, settings=BEGINNING
+    ) as consumer:
+        seen += [next(consumer).body, next(consumer).body]
+    assert seen == [*FOUR[:3], *FOUR[2:]]
+
+
+def test_a_message_can_be_settled_by_hand(name_server: str) -> None:
+    send(name_server, "settled", b"x")
+    with BlockingConsumer(
+        name_server, group="b-settled", topics=["settled"], settings=BEGINNING
+    ) as consumer:
+        first = next(consumer)
+        consumer.retry(first, after=timedelta(seconds=1))
+        second = next(consumer)
+        consumer.ack(second)
+    assert (first.tries, second.tries) == (1, 2)
+
+
+def test_listeners_run_in_threads_and_may_use_blocking_producers(name_server: str) -> None:
+    send(name_server, "heard", *FOUR)
+    send(name_server, "answers", b"makes the topic")
+    seen: list[list[bytes]] = []
+    with BlockingProducer(name_server, group="answerers") as producer:
+        consumer = BlockingConsumer(name_server, group="b-heard", settings=BEGINNING)
+
+        @consumer.on("heard", batch=4)
+        def listen(messages: Sequence[Received]) -> None:
+            assert threading.current_thread().name.startswith("rockgate-listener")
+            for message in messages:
+                producer.send(Message("answers", message.body))
+            seen.append([message.body for message in messages])
+
+        with consumer:
+            wait_until(lambda: sum(map(len, seen)) == 4, "four messages")
+            assert consumer.statistics.topics["heard"].ok_count == 4
+            with pytest.raises(ValueError, match="cannot be iterated over"):
+                iter(consumer)
+    assert [body for part in seen for body in part] == FOUR
+    assert consumer.statistics.topics["heard"].ok_count == 4
+
+
+def test_another_thread_may_close_it_and_whoever_iterates_ends(name_server: str) -> None:
+    send(name_server, "closed", b"x")
+    consumer = BlockingConsumer(
+        name_server, group="b-closed", topics=["closed"], settings=BEGINNING
+    ).open()
+    got, ended = threading.Event(), threading.Event()
+
+    def iterate() -> None:
+        for _ in consumer:
+            got.set()
+        ended.set()
+
+    thread = threading.Thread(target=iterate)
+    thread.start()
+    assert got.wait(20)
+    consumer.close()
+    assert ended.wait(20)
+    thread.join(20)
+    consumer.close()
+    with pytest.raises(Closed, match="opened only once"):
+        consumer.open()
+
+
+def test_pausing_stops_pulls_until_it_is_resumed(name_server: str) -> None:
+    send(name_server, "paused", b"first")
+    with BlockingConsumer(
+        name_server, group="b-paused", topics=["paused"], settings=BEGINNING
+    ) as consumer:
+        assert next(consumer).body == b"first"
+        consumer.pause("paused")
+        consumer.resume()
+        send(name_server, "paused", b"second")
+        assert next(consumer).body == b"second"
+
+
+PROGRAM = """
+import sys
+from rockgate.sdk import ConsumerSettings, Start
+from rockgate.sdk.blocking import BlockingConsumer
+
+settings = ConsumerSettings(start=Start.BEGINNING)
+group, mode = sys.argv[2:]
+if mode == "run":
+    consumer = BlockingConsumer(sys.argv[1], group=group, settings=settings)
+
+    @consumer.on("signalled")
+    def listen(message):
+        print(message.body.decode(), flush=True)
+
+    consumer.run()
+    print("drained", flush=True)
+else:
+    try:
+        with BlockingConsumer(
+            sys.argv[1], group=group, topics=["signalled"], settings=settings
+        ) as consumer:
+            for message in consumer:
+                print(message.body.decode(), flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "sent", "last"),
+    [
+        pytest.param("run", signal.SIGTERM, "drained", id="run, SIGTERM"),
+        pytest.param("run", signal.SIGINT, "drained", id="run, Ctrl-C"),
+        pytest.param("for", signal.SIGINT, "interrupted", id="for, Ctrl-C"),
+    ],
+)
+def test_signals_end_a_program_that_consumes(
+    name_server: str, mode: str, sent: signal.Signals, last: str
+) -> None:
+    send(name_server, "signalled", b"heard")
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, name_server, f"b-{mode}-{sent}", mode],
+        env=environment(dict(os.environ)),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "heard\n"
+        program.send_signal(sent)
+        out, _ = program.communicate(timeout=60)
+    assert out.splitlines()[-1] == last
+    assert program.returncode == 0
