@@ -125,7 +125,7 @@ class Received:
     @property
     def wire_topic(self) -> str:
         """The same with its namespace, if it has one."""
-        topic = self.source.topic
+        topic = self.source.topic or self._read.topic.decode("utf-8", "surrogateescape")
         if not topic.startswith(RETRY_PREFIX):
             return topic
         return self.properties.get(names.RETRY_TOPIC) or topic

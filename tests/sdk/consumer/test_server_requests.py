@@ -152,7 +152,7 @@ async def test_a_message_is_consumed_directly_through_the_server(
     async with Producer(name_server, group="shop") as producer:
         sent = await producer.send(Message(elsewhere, body))
     async with Asked(name_server, topic) as asked:
-        asked.consumer._listeners[elsewhere] = asked.listen
+        asked.consumer._listeners.add(elsewhere, asked.listen, None)
         answer = await asked.ask_through(
             broker,
             RequestCode.CONSUME_MESSAGE_DIRECTLY,

@@ -113,9 +113,10 @@ class Member:
                 holding=self.holding,
                 data=self.data,
                 wake=self._rounds.wake,
-                statistics=lambda _: {},
+                statistics=self.pull_counts.statistics.topics,
                 started_ms=client.now_ms(),
                 now_ms=client.now_ms,
+                namespace=namespace,
                 direct=direct,
             )
         )

@@ -33,6 +33,7 @@ from rockgate.sdk.consumer.delivery.redelivery import Retry
 from rockgate.sdk.consumer.holding import Held, Holding
 from rockgate.sdk.consumer.settings import ConsumerSettings
 from rockgate.sdk.errors import SdkError
+from rockgate.sdk.namespaces import unwrap
 from rockgate.sdk.observe.statistics import TopicStatistics
 from rockgate.sdk.received import Received, split
 from rockgate.sdk.results import Queue
@@ -134,7 +135,9 @@ class ServerRequests:
             properties=_properties(member, data),
             subscription_set=data.subscription_data_set,
             mq_table=Keyed(queues),
-            status_table={topic: status(known.get(topic)) for topic in topics},
+            status_table={
+                topic: status(known.get(unwrap(member.namespace, topic))) for topic in topics
+            },
             jstack=tasks_text() if asked.jstack_enable else None,
         )
         return Command(ResponseCode.SUCCESS, body=javajson.encode(body))
