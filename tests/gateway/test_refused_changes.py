@@ -18,6 +18,7 @@ from tests.gateway.remoting.world import FakeCaller, send_header
 
 from rockgate.gateway.compose.remoting_services import RemotingFolds
 from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup
+from rockgate.gateway.kafka.request.errors import RequestError, code_of
 from rockgate.gateway.kafka.transactions.transaction import Offset, Transaction
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.messages.sender import Incoming
@@ -205,8 +206,9 @@ def test_a_change_without_room_changes_nothing_and_can_be_made_later(name: str) 
     before = world.state()
     with world.full():
         for _ in range(2):
-            with pytest.raises(StoreFull):
+            with pytest.raises((StoreFull, RequestError)) as refused:
                 act(world)
+            assert code_of(refused.value) is ErrorCode.KAFKA_STORAGE_ERROR
     assert world.state() == before
     other = Everything()
     world.topic_ids = other.topic_ids  # some were drawn in vain

@@ -26,7 +26,6 @@ from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.kafka.topics.catalog import NO_REFUSALS, Refusal, Refusals
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import Encoded
-from rockgate.store.errors import StoreError
 
 Asked = TypeVar("Asked", bound=Resource)
 Result = TypeVar("Result")
@@ -163,7 +162,7 @@ class Alteration(Generic[Asked, Result]):
         for type_, (resources, configs) in () if self._is_dry else self._planned.items():
             try:
                 outcome = resources.put(configs)
-            except (RequestError, StoreError) as error:
+            except RequestError as error:
                 outcome = dict.fromkeys(configs, Refusal(*explain(error)))
             if isinstance(outcome, Awaitable):
                 waiting[type_] = outcome

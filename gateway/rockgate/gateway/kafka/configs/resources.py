@@ -6,24 +6,18 @@ settings are read when it starts, and whoever tries to change one is told which 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 
 from rockgate.gateway.kafka.configs.broker import BrokerConfig
 from rockgate.gateway.kafka.configs.checks import GROUPS, TOPICS, ConfigTable
-from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.now import Now
-from rockgate.gateway.kafka.topics.catalog import (
-    NO_REFUSALS,
-    Refusals,
-    TopicCatalog,
-    TopicView,
-)
+from rockgate.gateway.kafka.topics.catalog import Refusals, TopicCatalog, TopicView
 from rockgate.protocol.kafka.errors import ErrorCode
 
 CHANGE_COST = 5
@@ -65,6 +59,22 @@ class Resource(NamedResource, Protocol):
 Key: TypeAlias = tuple[int, str]
 KEY: Callable[[NamedResource], Key] = attrgetter("resource_type", "resource_name")
 """What two mentions of one resource have in common."""
+
+
+class SavedConfigs(Protocol):
+    """What is set for resources that have no other record, by type and name."""
+
+    def of(self, type_: int, name: str) -> Mapping[str, str]:
+        """What is set for a resource."""
+        ...
+
+    def names(self, type_: int) -> Iterator[str]:
+        """The resources of a type for which anything is set; read it before the next change."""
+        ...
+
+    def put(self, type_: int, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
+        """Replace what is set for some resources of a type; RequestError if none of it can be."""
+        ...
 
 
 class Resources(Protocol):
@@ -137,7 +147,7 @@ class GroupResources:
 
     table = GROUPS
 
-    def __init__(self, configs: ResourceConfigs) -> None:
+    def __init__(self, configs: SavedConfigs) -> None:
         self._configs = configs
 
     def config(self, name: str) -> Mapping[str, str]:
@@ -154,10 +164,9 @@ class GroupResources:
         """The same for all."""
         return CHANGE_COST
 
-    def put(self, configs: Mapping[str, Mapping[str, str]]) -> Refusals:
-        """Keep what is set."""
-        self._configs.put(ResourceType.GROUP, configs)
-        return NO_REFUSALS
+    def put(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
+        """Save what is set."""
+        return self._configs.put(ResourceType.GROUP, configs)
 
 
 class Alterable:

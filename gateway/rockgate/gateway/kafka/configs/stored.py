@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from rockgate.gateway.kafka.request.errors import RequestError
+from rockgate.gateway.kafka.request.errors import RequestError, explain
+from rockgate.gateway.kafka.topics.catalog import NO_REFUSALS, Refusals
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.api.folds import Fold, Journal, KeyedFold
+from rockgate.store.errors import StoreError
 
 TOPIC: Final = b"rmq_sys_rockgate_configs"
 RESOURCES_MAX: Final = 100_000
@@ -16,31 +18,35 @@ Key = tuple[int, str]
 
 
 class ResourceConfigs:
-    """What somebody set, by the type and name of a resource. One without anything is not kept."""
+    """What somebody set, by the type and name of a resource. One without anything is not saved."""
 
     def __init__(self, journal: Journal) -> None:
-        self._kept: KeyedFold[Key, dict[str, str]] = KeyedFold(
+        self._fold: KeyedFold[Key, dict[str, str]] = KeyedFold(
             journal, name="configs", topic=TOPIC, key=Key, value=dict[str, str]
         )
 
     @property
     def fold(self) -> Fold:
         """What the store feeds."""
-        return self._kept
+        return self._fold
 
     def of(self, type_: int, name: str) -> Mapping[str, str]:
         """What is set for a resource."""
-        return self._kept.find((type_, name)) or {}
+        return self._fold.find((type_, name)) or {}
 
     def names(self, type_: int) -> Iterator[str]:
         """The resources of a type for which anything is set; read it before the next change."""
-        return (name for (kind, name), _ in self._kept.items() if kind == type_)
+        return (name for (kind, name), _ in self._fold.items() if kind == type_)
 
-    def put(self, type_: int, configs: Mapping[str, Mapping[str, str]]) -> None:
+    def put(self, type_: int, configs: Mapping[str, Mapping[str, str]]) -> Refusals:
         """Replace all that is set for some resources of a type."""
-        if len(self._kept) + len(configs) > RESOURCES_MAX:
+        if len(self._fold) + len(configs) > RESOURCES_MAX:
             raise RequestError(
                 ErrorCode.POLICY_VIOLATION,
                 f"The maximum of {RESOURCES_MAX:,} resources with configs has been reached.",
             )
-        self._kept.put({(type_, name): dict(found) or None for name, found in configs.items()})
+        try:
+            self._fold.put({(type_, name): dict(found) or None for name, found in configs.items()})
+        except StoreError as error:
+            raise RequestError(*explain(error)) from error
+        return NO_REFUSALS

@@ -33,11 +33,11 @@ from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS
 from rockgate.gateway.kafka.configs.resources import (
     KEY,
     ResourceType,
+    SavedConfigs,
     check_broker,
     check_this_broker,
     unserved,
 )
-from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.gateway.kafka.configs.topic_defaults import ConfigSource, TopicDefaults, source_of
 from rockgate.gateway.kafka.request import names
@@ -84,7 +84,7 @@ class DescribeConfigs:
         defaults: TopicDefaults,
         node_id: int,
         broker_configs: Mapping[str, BrokerConfig],
-        configs: ResourceConfigs,
+        configs: SavedConfigs,
     ) -> None:
         self._catalog = catalog
         self._configs = configs

@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterator
 from collections.abc import Set as AbstractSet
 
-from rockgate.gateway.kafka.configs.resources import ResourceType
-from rockgate.gateway.kafka.configs.stored import ResourceConfigs
+from rockgate.gateway.kafka.configs.resources import ResourceType, SavedConfigs
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing
 from rockgate.gateway.kafka.request.handler import Call
@@ -38,7 +37,7 @@ _TYPES: AbstractSet[int] = frozenset(ResourceType)
 class ListConfigResources:
     """Lists what has configs."""
 
-    def __init__(self, *, catalog: TopicCatalog, node_id: int, configs: ResourceConfigs) -> None:
+    def __init__(self, *, catalog: TopicCatalog, node_id: int, configs: SavedConfigs) -> None:
         self._catalog = catalog
         self._node_id = node_id
         self._configs = configs
