@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from rockgate.sdk.consumer.broker_calls import PullStatus
     from rockgate.sdk.consumer.consumer import Consumer
     from rockgate.sdk.consumer.delivery.redelivery import Retry
+    from rockgate.sdk.consumer.pull.lite_pull import LitePullConsumer
+    from rockgate.sdk.consumer.pull.lite_settings import LitePullSettings
     from rockgate.sdk.consumer.pull.membership import MembershipSettings
     from rockgate.sdk.consumer.pull.pull_consumer import PullConsumer, PullResult
     from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model, Start
@@ -76,6 +78,8 @@ _NAMES: Final = {
     "rockgate.sdk.consumer.delivery.redelivery": ("Retry",),
     "rockgate.sdk.consumer.settings": ("ConsumerSettings", "FlowLimits", "Model", "Start"),
     "rockgate.sdk.consumer.broker_calls": ("PullStatus",),
+    "rockgate.sdk.consumer.pull.lite_pull": ("LitePullConsumer",),
+    "rockgate.sdk.consumer.pull.lite_settings": ("LitePullSettings",),
     "rockgate.sdk.consumer.pull.membership": ("MembershipSettings",),
     "rockgate.sdk.consumer.pull.pull_consumer": ("PullConsumer", "PullResult"),
     "rockgate.sdk.errors": (
@@ -134,6 +138,8 @@ __all__ = [
     "InCircles",
     "InvalidMessage",
     "LinkSettings",
+    "LitePullConsumer",
+    "LitePullSettings",
     "MembershipSettings",
     "Message",
     "Model",

@@ -81,7 +81,7 @@ class Puller:
         queue: Queue,
         cached: ProcessQueue[Received],
         offset: int,
-        settlement: Settlement,
+        settlement: Settlement | None,
     ) -> None:
         self._context = context
         self._queue = queue

@@ -1,0 +1,186 @@
+"""The queues that a lite pull consumer reads: which, and how each of them is pulled.
+
+Changes are made one after the other: rounds of assignment, the application and brokers that know
+an offset better may all ask for some at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from rockgate.sdk.client.client import Client
+from rockgate.sdk.consumer.broker_calls import BrokerCalls, Pulled
+from rockgate.sdk.consumer.offsets.commits import commit_all
+from rockgate.sdk.consumer.offsets.first import first_offset
+from rockgate.sdk.consumer.pull.lite_settings import LitePullSettings
+from rockgate.sdk.consumer.pull.polls import Polls
+from rockgate.sdk.consumer.pull.pull_consumer import BLOCKING_S, HOLD_S
+from rockgate.sdk.consumer.queues.assignment import Assignment
+from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
+from rockgate.sdk.consumer.queues.puller import PullContext, PullCounts, Puller
+from rockgate.sdk.consumer.subscription import Subscription
+from rockgate.sdk.errors import Closed, SdkError
+from rockgate.sdk.received import Received
+from rockgate.sdk.results import Queue
+
+_log: Final = logging.getLogger(__name__)
+
+
+class LiteCalls(BrokerCalls):
+    """The calls of a group that reads by lite pulls (361), which commit nothing by the way."""
+
+    async def pull(
+        self,
+        queue: Queue,
+        offset: int,
+        subscription: Subscription,
+        *,
+        count_max: int,
+        sub_version: int = 0,
+        commit_offset: int | None = None,
+        suspend_ms: int = round(HOLD_S * 1000),
+        with_expression: bool = True,
+        is_lite: bool = True,
+        timeout_s: float = BLOCKING_S,
+    ) -> Pulled:
+        """Messages of a queue from an offset on; the broker waits for some, for so long."""
+        return await super().pull(
+            queue,
+            offset,
+            subscription,
+            count_max=count_max,
+            sub_version=sub_version,
+            suspend_ms=suspend_ms,
+            with_expression=with_expression,
+            is_lite=is_lite,
+            timeout_s=timeout_s,
+        )
+
+
+class LiteQueues:
+    """What is read here."""
+
+    def __init__(
+        self,
+        client: Client,
+        calls: LiteCalls,
+        settings: LitePullSettings,
+        subscription: Callable[[str], tuple[Subscription, int] | None],
+        arrived: Callable[[], None],
+    ) -> None:
+        self.polls = Polls()
+        self._calls = calls
+        self._settings = settings
+        self._arrived = arrived
+        self._assignment: Assignment[Received] = Assignment()
+        self._pullers: dict[Queue, tuple[Puller, asyncio.Task[None]]] = {}
+        self._changing = asyncio.Lock()
+        self._is_over = False
+        self._context = PullContext(
+            calls=calls,
+            settings=settings.pulling(),
+            offsets=self.polls.positions,
+            counts=PullCounts(),
+            subscription=subscription,
+            limits=lambda _: settings.flow,
+            # What is paused is pulled on up to the flow limits, so that it resumes at once.
+            is_paused=lambda _: False,
+            hand_over=self._came,
+            announce=client.announce,
+            offset_illegal=self._offset_illegal,
+        )
+
+    @property
+    def queues(self) -> list[Queue]:
+        """Those that are read here now."""
+        return sorted(self._assignment)
+
+    def check(self, queue: Queue) -> None:
+        """Refuse what is about a queue that is not read here."""
+        if queue not in self._assignment:
+            raise SdkError(
+                f"Queue {queue.id} of {queue.topic} at {queue.broker} is not read by this consumer."
+            )
+
+    def made_room(self) -> None:
+        """Messages were handed out: a queue that was over a limit may not be any more."""
+        for puller, _ in self._pullers.values():
+            puller.made_room()
+
+    async def keep(self, topic: str, wanted: Sequence[Queue]) -> None:
+        """Read these queues of a topic and no others."""
+        async with self._changing:
+            now_s = asyncio.get_running_loop().time()
+            for queue in self._assignment.release(topic, wanted, now_s):
+                await self._stop([queue])
+                if self._settings.auto_commit:
+                    await commit_all(self._calls, self.polls.settled, [queue])
+                self._assignment.released(queue)
+                self.polls.end(queue)
+            for queue in self._assignment.missing(wanted):
+                start = self._settings.start
+                self._begin(queue, await first_offset(self._calls, queue, start))
+
+    async def seek(self, queue: Queue, offset: int) -> None:
+        """Go on elsewhere in a queue; what was pulled of it is thrown away."""
+        async with self._changing:
+            self.check(queue)
+            await self._restart(queue, offset)
+
+    async def stop(self) -> None:
+        """Pull no more."""
+        self._is_over = True
+        await self._stop(list(self._pullers))
+
+    def cancel(self) -> None:
+        """The same, soon."""
+        self._is_over = True
+        for _, task in self._pullers.values():
+            task.cancel()
+
+    # Private
+
+    def _begin(self, queue: Queue, offset: int) -> None:
+        if self._is_over:
+            return
+        loop = asyncio.get_running_loop()
+        cached = self._assignment.acquire(queue, loop.time())
+        self.polls.begin(queue, cached, offset)
+        puller = Puller(self._context, queue, cached, offset, None)
+        self._pullers[queue] = (puller, loop.create_task(_run(puller)))
+
+    async def _restart(self, queue: Queue, offset: int) -> None:
+        self._assignment.drop(queue)
+        await self._stop([queue])
+        self._assignment.released(queue)
+        self._begin(queue, offset)
+
+    async def _offset_illegal(self, queue: Queue, offset: int) -> None:
+        async with self._changing:
+            if queue in self._assignment:
+                await self._restart(queue, offset)
+
+    async def _stop(self, queues: Iterable[Queue]) -> None:
+        # A puller that has found its offset to be wrong asks for this itself, and ends by itself.
+        mine = asyncio.current_task()
+        tasks = [self._pullers.pop(queue)[1] for queue in queues if queue in self._pullers]
+        others = [task for task in tasks if task is not mine]
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others)
+
+    def _came(self, queue: Queue, cached: ProcessQueue[Received], messages: list[Received]) -> None:
+        self._arrived()
+
+
+async def _run(puller: Puller) -> None:
+    try:
+        await puller.run()
+    except Closed:
+        return
+    except Exception:  # noqa: BLE001 # the queue is taken up anew when nobody has pulled it for long
+        _log.exception("a puller ended")
