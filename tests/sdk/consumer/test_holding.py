@@ -1,0 +1,243 @@
+"""How queues are taken up, locked and given up: what is asked of brokers, and in which order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import pytest
+
+from rockgate.sdk.consumer.broker_calls import BrokerCalls
+from rockgate.sdk.consumer.delivery.order import Verdict
+from rockgate.sdk.consumer.delivery.settlement import QueueSettlement, SettleContext, SettleCounts
+from rockgate.sdk.consumer.holding import Holding, HoldingContext
+from rockgate.sdk.consumer.offsets.store import BrokerOffsets
+from rockgate.sdk.consumer.offsets.table import OffsetTable
+from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
+from rockgate.sdk.consumer.queues.puller import PullCounts
+from rockgate.sdk.consumer.settings import ConsumerSettings, Model, Start
+from rockgate.sdk.consumer.subscription import Subscription, by_tags
+from rockgate.sdk.errors import TimedOut
+from rockgate.sdk.received import Received
+from rockgate.sdk.results import Queue
+
+A0, A1, B0 = Queue("t", "a", 0), Queue("t", "a", 1), Queue("t", "b", 0)
+ORDERLY = ConsumerSettings(is_orderly=True, start=Start.BEGINNING)
+
+
+class Brokers:
+    """Two brokers that remember what they were asked, and a holding over them."""
+
+    def __init__(self, settings: ConsumerSettings = ORDERLY) -> None:
+        self.asked: list[tuple[str, object]] = []
+        self.refused: set[Queue] = set()
+        self.silent: set[str] = set()
+        self.round_count = 0
+        calls = cast("BrokerCalls", self)
+        self.offsets = OffsetTable()
+        self.holding = Holding(
+            HoldingContext(
+                calls=calls,
+                settings=settings,
+                store=BrokerOffsets(calls),
+                dispatch=self,
+                settling=SettleContext(
+                    calls=calls,
+                    settings=settings,
+                    offsets=self.offsets,
+                    counts=SettleCounts(),
+                    resend=self._resend,
+                ),
+                pull_counts=PullCounts(),
+                subscription=self._subscription,
+                is_paused=lambda _: False,
+                announce=self._announce,
+                changed=self._changed,
+            )
+        )
+
+    # What brokers are asked
+
+    async def lock(self, queues: Iterable[Queue]) -> set[Queue]:
+        part = list(queues)
+        self.asked.append(("lock", part))
+        if part[0].broker in self.silent:
+            raise TimedOut("no answer")
+        return set(part) - self.refused
+
+    async def unlock(self, queues: Iterable[Queue]) -> None:
+        self.asked.append(("unlock", list(queues)))
+
+    async def committed(self, queue: Queue) -> int | None:
+        self.asked.append(("committed", queue))
+        return 5
+
+    async def commit(self, queue: Queue, offset: int, *, is_awaited: bool = False) -> None:
+        self.asked.append(("commit", (queue, offset, is_awaited)))
+
+    async def pull(self, *args: object, **kwargs: object) -> None:
+        await asyncio.Event().wait()
+
+    # What a member lends
+
+    def submit(
+        self,
+        cached: ProcessQueue[Received],
+        settlement: QueueSettlement,
+        messages: Sequence[Received],
+    ) -> None:
+        raise AssertionError("nothing is pulled here")
+
+    async def _resend(self, message: Received, level: int, retry_count_max: int) -> None:
+        raise AssertionError("nothing is sent back here")
+
+    def _subscription(self, topic: str) -> tuple[Subscription, int]:
+        return by_tags(topic), 1
+
+    async def _announce(self) -> None:
+        """Nobody has to be told."""
+
+    def _changed(self) -> None:
+        self.round_count += 1
+
+    async def close(self) -> None:
+        tasks = [held.task for held in self.holding.held.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.mark.row("REB-12", "PULL-8")
+async def test_a_queue_is_locked_before_its_offset_is_read() -> None:
+    brokers = Brokers()
+    assert await brokers.holding.take_up([A0, A1]) == [A0, A1]
+    assert brokers.asked == [("lock", [A0, A1]), ("committed", A0), ("committed", A1)]
+    await brokers.close()
+
+
+@pytest.mark.row("REB-12")
+async def test_a_queue_whose_lock_is_refused_waits_for_the_next_round() -> None:
+    brokers = Brokers()
+    brokers.refused = {A1}
+    assert await brokers.holding.take_up([A0, A1]) == [A0]
+    assert A1 not in brokers.holding.assignment
+    await brokers.close()
+
+
+@pytest.mark.row("REB-16")
+async def test_a_broker_that_does_not_answer_keeps_no_queue_of_another_away() -> None:
+    brokers = Brokers()
+    brokers.silent = {"a"}
+    assert await brokers.holding.take_up([A0, B0]) == [B0]
+    await brokers.close()
+
+
+@pytest.mark.parametrize(
+    "settings", [ConsumerSettings(), ConsumerSettings(is_orderly=True, model=Model.BROADCASTING)]
+)
+async def test_only_an_orderly_member_of_a_sharing_group_locks(settings: ConsumerSettings) -> None:
+    brokers = Brokers(settings)
+    await brokers.holding.take_up([A0])
+    assert [what for what, _ in brokers.asked] == ["committed"]
+    await brokers.close()
+
+
+@pytest.mark.row("ORD-1")
+async def test_locks_are_renewed_all_of_a_broker_in_one_request() -> None:
+    brokers = Brokers()
+    await brokers.holding.take_up([A0, A1, B0])
+    brokers.asked.clear()
+    for held in brokers.holding.held.values():
+        held.cached.locked_at_s = 0.0
+    await brokers.holding.renew_locks()
+    assert brokers.asked == [("lock", [A0, A1]), ("lock", [B0])]
+    assert all(held.cached.locked_at_s for held in brokers.holding.held.values())
+    await brokers.close()
+
+
+@pytest.mark.row("ORD-1")
+async def test_a_queue_that_another_has_locked_is_dropped_without_a_commit() -> None:
+    brokers = Brokers()
+    await brokers.holding.take_up([A0, A1])
+    brokers.offsets.update(A0, 9, increase_only=True)
+    brokers.refused = {A0}
+    await brokers.holding.renew_locks()
+    cached = brokers.holding.assignment.get(A0)
+    assert cached is not None
+    assert cached.is_dropped
+    assert brokers.round_count == 1
+    assert await brokers.holding.release(A0)
+    assert "commit" not in [what for what, _ in brokers.asked]
+    other = brokers.holding.assignment.get(A1)
+    assert other is not None
+    assert not other.is_dropped
+    await brokers.close()
+
+
+@pytest.mark.row("ORD-1", "PQ-2")
+async def test_a_broker_that_does_not_answer_leaves_locks_until_they_are_stale() -> None:
+    brokers = Brokers(ConsumerSettings(is_orderly=True, lock_renew_s=1.0, lock_s_max=2.0))
+    await brokers.holding.take_up([A0])
+    cached = brokers.holding.held[A0].cached
+    locked_at_s = cached.locked_at_s
+    brokers.silent = {"a"}
+    await brokers.holding.renew_locks()
+    assert cached.locked_at_s == locked_at_s
+    assert locked_at_s is not None
+    assert cached.is_locked(locked_at_s + 2.0)
+    assert not cached.is_locked(locked_at_s + 2.1)
+    await brokers.close()
+
+
+@pytest.mark.row("PQ-2")
+def test_a_lock_must_be_renewed_before_it_is_stale() -> None:
+    with pytest.raises(ValueError, match="lock_renew_s"):
+        ConsumerSettings(lock_renew_s=30.0)
+
+
+class Busy:
+    """A queue whose listener runs until it is let go."""
+
+    def __init__(self) -> None:
+        self.is_free = False
+
+    async def settle(self, message: Received, verdict: Verdict) -> None:
+        """Nothing is settled here."""
+
+    async def is_at_rest(self, timeout_s: float) -> bool:
+        return self.is_free
+
+
+@pytest.mark.row("REB-15", "REB-10")
+async def test_a_queue_is_given_up_when_its_listener_has_ended_and_its_offset_is_known() -> None:
+    brokers = Brokers()
+    await brokers.holding.take_up([A0])
+    busy = brokers.holding.held[A0].settlement.order = Busy()
+    brokers.offsets.update(A0, 9, increase_only=True)
+    brokers.asked.clear()
+    brokers.holding.assignment.drop(A0)
+    assert not await brokers.holding.release(A0)
+    assert A0 in brokers.holding.assignment
+    assert brokers.asked == []
+    busy.is_free = True
+    assert await brokers.holding.release(A0)
+    assert A0 not in brokers.holding.assignment
+    # Awaited: a lock that is free before the offset is there would repeat messages elsewhere.
+    assert brokers.asked == [("commit", (A0, 9, True)), ("unlock", [A0])]
+
+
+@pytest.mark.row("ORD-11")
+async def test_leaving_commits_everything_and_then_unlocks_it_at_once() -> None:
+    brokers = Brokers()
+    await brokers.holding.take_up([A0, A1, B0])
+    brokers.offsets.update(A1, 7, increase_only=True)
+    brokers.asked.clear()
+    await brokers.holding.leave()
+    assert brokers.asked == [
+        ("commit", (A1, 7, True)),
+        ("unlock", [A0, A1]),
+        ("unlock", [B0]),
+    ]
+    assert all(cached.is_dropped for _, cached in brokers.holding.assignment.items())
+    await brokers.close()
