@@ -13,7 +13,7 @@ from tests.waiting import until
 from rockgate.sdk.consumer.delivery.inbox import Inbox
 from rockgate.sdk.consumer.delivery.order import Ruling, Verdict
 from rockgate.sdk.consumer.delivery.orderly import OrderlyDispatch, verdict_of
-from rockgate.sdk.consumer.delivery.redelivery import DEAD_LETTER
+from rockgate.sdk.consumer.delivery.redelivery import DEAD_LETTER, Retry
 from rockgate.sdk.consumer.settings import ConsumerSettings
 from rockgate.sdk.received import Received
 
@@ -177,6 +177,17 @@ async def test_with_manual_commit_an_ack_commits_and_a_retry_rolls_back() -> Non
     await until(lambda: world.offsets.get(QUEUE) == 4, "the commit")
     assert seen == [1, 2, 3, 1, 2, 3]
     await dispatch.close(1.0)
+
+
+@pytest.mark.row("ORD-7")
+async def test_a_wish_to_retry_is_how_long_the_queue_rests() -> None:
+    (message,) = Ordered(1).messages
+
+    async def listen(messages: Sequence[Received]) -> None:
+        raise Retry(after=timedelta(seconds=7))
+
+    verdict = await verdict_of(listen)([message])
+    assert verdict == Verdict(Ruling.AGAIN, done_count=0, suspend_s=7.0)
 
 
 @pytest.mark.row("PROP-9")
