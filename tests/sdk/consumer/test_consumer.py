@@ -122,6 +122,7 @@ async def test_a_message_that_was_not_asked_beyond_comes_again(
         assert await bodies(consumer, 1) == [b"only"]
 
 
+@pytest.mark.row("C-28")
 async def test_only_wanted_tags_come(name_server: str, topic: str) -> None:
     # Both have the same code, so that the server cannot tell them apart.
     await send(name_server, topic, b"no", tag="BBBB")
@@ -133,6 +134,7 @@ async def test_only_wanted_tags_come(name_server: str, topic: str) -> None:
         assert await bodies(consumer, 2) == [b"yes", b"yes too"]
 
 
+@pytest.mark.row("CON-3")
 async def test_a_retry_comes_again_with_its_topic_and_its_number(
     name_server: str, topic: str
 ) -> None:
@@ -161,6 +163,7 @@ async def test_a_wish_is_rounded_up_to_a_delay_level(name_server: str, topic: st
     assert datetime.now(UTC) - began >= timedelta(seconds=1.9)
 
 
+@pytest.mark.row("C-20")
 async def test_a_new_group_begins_at_the_end_unless_it_is_told_otherwise(
     name_server: str, topic: str
 ) -> None:
@@ -178,6 +181,10 @@ async def test_a_new_group_begins_at_the_end_unless_it_is_told_otherwise(
 # Listeners
 
 
+@pytest.mark.row("START-5")
+@pytest.mark.row("CON-14")
+@pytest.mark.row("API-4")
+@pytest.mark.row("C-01")
 async def test_listeners_consume_and_what_fails_comes_again(name_server: str, topic: str) -> None:
     await send(name_server, topic, *numbered(6), tag="a")
     seen: list[tuple[bytes, int]] = []
@@ -221,6 +228,8 @@ async def test_sql_is_the_servers(name_server: str, topic: str) -> None:
     assert sorted(seen) == [b"15", b"25"]
 
 
+@pytest.mark.row("START-4")
+@pytest.mark.row("START-12")
 async def test_a_condition_that_is_not_understood_is_refused_at_the_start(
     name_server: str, topic: str
 ) -> None:
@@ -231,6 +240,7 @@ async def test_a_condition_that_is_not_understood_is_refused_at_the_start(
         await consumer.open()
 
 
+@pytest.mark.row("START-16")
 async def test_closing_waits_for_listeners_and_commits_what_they_did(
     name_server: str, topic: str
 ) -> None:
@@ -262,6 +272,7 @@ async def test_closing_waits_for_listeners_and_commits_what_they_did(
 # The group
 
 
+@pytest.mark.row("C-02")
 async def test_members_share_the_queues_and_take_over_from_each_other(
     name_server: str, topic: str
 ) -> None:
@@ -309,6 +320,7 @@ async def test_what_cannot_be_consumed_is_refused_with_a_reason(name_server: str
         await half.open()
 
 
+@pytest.mark.row("C-08")
 async def test_a_consumer_is_opened_once_and_a_group_joined_once(
     name_server: str, topic: str
 ) -> None:

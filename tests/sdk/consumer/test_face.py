@@ -353,6 +353,7 @@ async def test_consumption_is_traced_in_rocketmqs_form(name_server: str, topic: 
     assert {each[4] for each in before} == {each[1] for each in after}
 
 
+@pytest.mark.row("API-3")
 async def test_a_trace_that_cannot_be_written_stops_no_consumer(
     name_server: str, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -91,6 +91,7 @@ def packed(offset: int) -> bytes:
     )
 
 
+@pytest.mark.row("CON-11")
 async def test_a_message_that_is_finished_moves_the_offset() -> None:
     world = World(5, 6)
     await world.messages[0].ack()
@@ -130,10 +131,15 @@ async def test_a_retry_that_nobody_takes_is_an_error_and_finishes_nothing() -> N
     assert world.cached.count == 1
 
 
-async def test_what_a_dropped_queue_finishes_changes_nothing() -> None:
+@pytest.mark.row("CON-7")
+async def test_what_a_dropped_queue_finishes_changes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
     world = World(5)
     world.cached.is_dropped = True
     await world.messages[0].ack()
+    assert "1 messages were finished of a queue that has moved" in caplog.text
     assert world.offsets.get(QUEUE) is None
     assert world.counts.finished == 0
 
@@ -175,6 +181,7 @@ async def test_of_a_batch_only_what_failed_is_sent_back() -> None:
     assert [offset for offset, *_ in world.sent_back] == [3, 4]
 
 
+@pytest.mark.row("CON-10")
 async def test_what_nobody_takes_runs_again_and_holds_the_offset() -> None:
     world = World(1, 2)
     world.takes_back = world.takes_new = False
@@ -190,6 +197,7 @@ async def test_what_nobody_takes_runs_again_and_holds_the_offset() -> None:
     assert tried.count(1) == 3
 
 
+@pytest.mark.row("CON-1")
 async def test_as_many_listeners_run_at_once_as_there_are_workers() -> None:
     world = World(*range(9), settings=ConsumerSettings(workers=3))
     together = asyncio.Barrier(3)

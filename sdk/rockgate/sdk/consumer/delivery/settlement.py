@@ -103,6 +103,7 @@ class QueueSettlement:
         offset = cached.finish(messages, asyncio.get_running_loop().time())
         if cached.is_dropped:
             # Somebody else reads the queue now, from where it was committed.
+            _log.info("%d messages were finished of a queue that has moved", len(messages))
             return
         self._context.counts.finished += len(messages)
         if offset is not None:
