@@ -75,7 +75,7 @@ def _help(missing: list[str]) -> str:
 
 
 def _run_other_room(arguments: list[str]) -> None:
-    """Run a command of another room, which may be installed without the server."""
+    """Run a command of another package, which may be installed without the server."""
     entries = entry_points(group="rockgate.commands", name=arguments[0]) if arguments else ()
     for entry in entries:
         try:

@@ -1,13 +1,13 @@
-"""What can go wrong in a job, as a user is told it.
+"""What can go wrong in a job, as a user reads it.
 
     PipelineError
     ├── NotInstalled      pyspark, a JDK or Spark's Kafka connector is missing
-    ├── BadOption         the command line makes no sense, before anything is done
+    ├── BadOption         an invalid option or combination, before anything is done
     ├── NotReachable      the server does not answer, or does not speak Kafka
     ├── UnknownTopic      a topic that should be there is not
     ├── WrongCheckpoint   the checkpoint was made by a job with other options
     ├── DataLost          records were deleted before the job could read them
-    ├── Stopped           somebody ended the job before it was through; a rerun goes on
+    ├── Stopped           the job was ended before it was through; a rerun resumes
     └── JobFailed         Spark gave up; the message is the root of its reasons
 
 Each message is a clause that names the values and, where there is one, the next step.
@@ -21,13 +21,13 @@ class PipelineError(Exception):
 
 
 class NotInstalled(PipelineError):
-    """Something that the jobs stand on is missing."""
+    """A dependency of the jobs is missing."""
 
     status = 2
 
 
 class BadOption(PipelineError):
-    """An option, or two together, that make no sense."""
+    """An invalid option, or two that conflict."""
 
     status = 2
 

@@ -1,4 +1,4 @@
-"""Running a job to its end, or until somebody stops it, so that it can be run again.
+"""Running a job to its end, or until it is stopped, so that it can be run again.
 
 A stream is run step by step: a micro-batch is handed to the job's `step`, which writes it. A signal
 (Ctrl-C, SIGTERM) lets the step that runs finish and waits until its checkpoint is written; only
@@ -35,7 +35,7 @@ Step = Callable[["DataFrame", int], None]
 
 
 class Stopping:
-    """Whether somebody wants the job to end; a second wish is for at once."""
+    """Whether the job has been asked to stop; a second request stops it at once."""
 
     def __init__(self) -> None:
         self._wished = threading.Event()
@@ -83,7 +83,7 @@ def stopped_by_signals(teller: Teller) -> Iterator[Stopping]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often a stream runs: once through what is there now, or for ever."""
+    """How often a stream runs: once through the stored records, or until it is stopped."""
 
     is_following: bool = False
     every: str = "5 seconds"
@@ -116,7 +116,7 @@ class _Gate:
             raise
 
     def is_idle(self, query: StreamingQuery) -> bool:
-        """Whether the last batch that was taken has been committed."""
+        """Whether the last batch that was started has been committed."""
         with self._lock:
             progress = query.lastProgress
             return (progress is not None and progress["batchId"] >= self._taken) or self._taken < 0
@@ -196,7 +196,7 @@ def _run_stream(
 
 
 class _Watch:
-    """Tells each batch once."""
+    """Reports each batch once."""
 
     def __init__(self, teller: Teller) -> None:
         self._teller = teller

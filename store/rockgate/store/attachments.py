@@ -1,6 +1,6 @@
 """What others hang on to a store: everything that it calls and did not make, in one list.
 
-Each may be attached once in a store's life. Without it the store goes on, and tells nobody.
+Each may be attached once in a store's life. Without one the store works, and notifies no one.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is told otherwise."""
+    """A clock that stands still until it is set or advanced."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self._now_ms = now_ms

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 
 class StoreError(Exception):
-    """Anything the store says no to."""
+    """Anything that the store rejects or cannot do."""
 
 
 class CannotRepair(Exception):
@@ -44,7 +44,7 @@ class StoreFull(StoreError):
 
 
 class DiskFailed(StoreError):
-    """An fsync failed; what was not on disk by then may be lost, and nothing more is taken."""
+    """An fsync failed; what was not on disk by then may be lost, and appends are rejected."""
 
     def __init__(self, path: str, error: OSError) -> None:
         super().__init__(

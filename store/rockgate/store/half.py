@@ -42,7 +42,7 @@ class Outcome(IntEnum):
 
 
 class Prepared(msgspec.Struct, array_like=True, frozen=True):
-    """A half message was taken."""
+    """A half message was accepted."""
 
     offset: int
     group: str

@@ -263,7 +263,7 @@ class Store:
         self._is_open = True
 
     def begin_epoch(self, number: int | None = None) -> Self:
-        """Begin to write, in the next epoch or in one that somebody else has numbered.
+        """Begin to write, in the next epoch or in one whose number was assigned elsewhere.
 
         Without room for the epoch's entry upkeep tries again, and nothing else is taken before.
         """
@@ -318,7 +318,7 @@ class Store:
 
     @property
     def segments(self) -> Segments:
-        """The log's files, to be looked at."""
+        """The log's files, for inspection."""
         return self._segments
 
     @property
@@ -334,7 +334,7 @@ class Store:
         return queues[queue_id]
 
     def tick(self) -> bool:
-        """Deliver and do upkeep, for whoever has no timer for deliveries."""
+        """Deliver and do upkeep, for callers without a timer for deliveries."""
         return self.deliveries.step() | self.upkeep()
 
     def upkeep(self) -> bool:
@@ -344,7 +344,7 @@ class Store:
         return self.steps.run(may_append=not self.appender.is_read_only)
 
     def flush(self) -> None:
-        """Bring everything to disk now, and tell those who wait."""
+        """Bring everything to disk now, and notify the waiters."""
         self.syncs.check()
         self._sync_log(self.log.end)
         self._settle()

@@ -96,13 +96,13 @@ class ThreadJobs:
             self._post(self.deliver)
 
     def deliver(self) -> None:
-        """Tell the owners of finished jobs, on the store's thread."""
+        """Notify the owners of finished jobs, on the store's thread."""
         while self._finished:
             done, failure = self._finished.popleft()
             done(failure)
 
     def stop(self) -> None:
-        """Finish what is queued, end the thread and tell the owners."""
+        """Finish what is queued, end the thread and notify the owners."""
         self._jobs.put(None)
         self._thread.join()
         self.deliver()

@@ -1,4 +1,4 @@
-"""Flags in a command's help: they take no value, so no type stands beside them."""
+"""Flags in a command's help: they take no value, so no type is printed for them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def quiet(params: list[Any]) -> list[Any]:
-    """Take the type away from each option that is there or not, and has no value to give."""
+    """Remove the type from each option that takes no value."""
     for param in params:
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""

@@ -16,14 +16,14 @@ from rockgate.cli.app.plugins import Rooms
 
 
 class Deferred(TyperCommand):
-    """Stands for a command until it is called, asked for help, or completed."""
+    """A placeholder for a command until it is called, asked for help, or completed."""
 
     def __init__(self, name: str, module: str, help: str, panel: str) -> None:
         super().__init__(name, help=help, rich_help_panel=panel)
         self._module = module
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """A context of the real command, by which everybody goes on."""
+        """A context of the real command, which all further steps use."""
         return self.load().make_context(*arguments, **options)
 
     def load(self) -> Any:

@@ -145,7 +145,7 @@ def run_both(
 
 
 def remoting_address(broker: str | None, server: str) -> Address:
-    """Where RocketMQ's listener is: as it was said, or beside Kafka's."""
+    """Where RocketMQ's listener is: as given, or on the host of Kafka's."""
     from rockgate.cli.client.remoting.connection import PORT
     from rockgate.cli.text import values
     from rockgate.gateway.net.address import Address
@@ -192,7 +192,7 @@ def _run(
         fail([error], {}, is_json=is_json)
     except KeyboardInterrupt:
         if sys.stderr.isatty():
-            # The shell's prompt shall not stand behind the terminal's ^C.
+            # The shell's prompt must not follow the terminal's ^C on one line.
             say(err=True)
         broken_off()
         raise typer.Exit(0 if is_endless else INTERRUPTED_STATUS) from None

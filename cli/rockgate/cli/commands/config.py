@@ -84,7 +84,7 @@ def _print_table(gathered: Gathered, names: list[str]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    # A long value takes several lines; a name is there to be copied, and stays whole.
+    # A long value takes several lines; a name gets copied, so it stays whole.
     table.add_column("setting", no_wrap=True)
     table.add_column("value", overflow="fold")
     table.add_column("source", no_wrap=True)

@@ -268,7 +268,7 @@ def _writer(show: Show, meter: Meter) -> Write:
 
 
 def _hint(plan: Plan, *, is_endless: bool) -> None:
-    """Tell somebody at a terminal why nothing is printed yet."""
+    """Explain at a terminal why nothing is printed yet."""
     import sys
 
     from rockgate.cli.client.admin.offsets import LATEST
@@ -290,7 +290,7 @@ def _is_redirected() -> bool:
 
 
 def _meter() -> Meter:
-    """Shows how fast it goes to somebody who does not see the records themselves."""
+    """Prints the rate when the records themselves are not on the terminal."""
     from rockgate.cli.text import streams, tables
 
     return streams.Meter("Read", is_shown=tables.is_watched() and _is_redirected())

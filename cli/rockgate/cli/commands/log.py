@@ -253,7 +253,7 @@ def _log_bytes(directory: DiskDirectory) -> int:
 
 @contextmanager
 def _progress(total: int, what: str, *, is_quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Show how far a long walk has come, on standard error, if somebody is watching."""
+    """Print the progress of a long walk on standard error, if it is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 

@@ -282,7 +282,7 @@ async def _send(producer: Producer, source: Source, meter: Meter) -> None:
             if producer.add(record):
                 await producer.flush()
             meter.add(1, len(raw))
-        # Whoever types sees each line sent; whoever pipes has the next chunk waiting already.
+        # Typed lines are sent one by one; from a pipe the next chunk is waiting already.
         await producer.flush()
     await producer.flush()
 
@@ -314,7 +314,7 @@ async def _raws(source: Source) -> AsyncIterator[list[bytes]]:
 
 
 def _is_watched(source: Source) -> bool:
-    """Whether to show how fast it goes: to somebody who is not busy typing."""
+    """Whether to print the rate: not to a terminal that is used for input."""
     import sys
 
     from rockgate.cli.text import tables

@@ -8,5 +8,5 @@ from rockgate.gateway.runtime.quoting import for_terminal
 
 
 def say(text: str = "", *, err: bool = False) -> None:
-    """Print a line; what a server or a file put into it is shown and not obeyed."""
+    """Print a line; control characters from a server or a file are escaped."""
     typer.echo(for_terminal(text), err=err)

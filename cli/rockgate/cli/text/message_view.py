@@ -1,4 +1,4 @@
-"""A message that is looked at: as fields of a JSON object, and as lines for people."""
+"""A message's details: as fields of a JSON object, and as lines for people."""
 
 from __future__ import annotations
 

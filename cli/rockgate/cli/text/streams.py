@@ -1,8 +1,8 @@
 """Standard input and output beside an event loop, and a line that says how fast it goes.
 
 Reading and writing may block for as long as a person or a slow program likes. Both happen in
-threads of their own, so that heartbeats go on; the threads are daemons, so that Ctrl-C ends a
-command that waits for input nobody gives.
+threads of their own, so that heartbeats continue; the threads are daemons, so Ctrl-C ends a
+command that waits for input.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ async def chunks(descriptor: int) -> AsyncIterator[bytes]:
             try:
                 loop.call_soon_threadsafe(waiting.put_nowait, found)
             except RuntimeError:
-                # The loop has ended meanwhile: nobody wants it any more.
+                # The loop has ended meanwhile: the data is no longer needed.
                 return
 
     threading.Thread(target=read, name="input", daemon=True).start()
@@ -80,7 +80,7 @@ class Output:
         threading.Thread(target=self._work, name="output", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
-        """Write all of it; BrokenPipeError when nobody reads any more.
+        """Write all of it; BrokenPipeError when the reader has closed the pipe.
 
         What is out counts as written: whoever is cancelled meanwhile can still say so, up to the
         next wait.
@@ -113,7 +113,7 @@ class Output:
             try:
                 self._loop.call_soon_threadsafe(_settle, done, error)
             except RuntimeError:
-                # The loop has ended meanwhile: nobody waits any more.
+                # The loop has ended meanwhile: there is no waiter left.
                 return
 
 

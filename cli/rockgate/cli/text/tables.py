@@ -46,7 +46,7 @@ _ADVICE: Final = {
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str = "") -> None:
-    """Print a table; a column whose cells are all numbers stands to the right."""
+    """Print a table; a column whose cells are all numbers is right-aligned."""
     from rich.table import Table
     from rich.text import Text
 
@@ -128,5 +128,5 @@ def note(text: str) -> None:
 
 
 def is_watched() -> bool:
-    """Whether somebody sits at standard error and may like to see how far work has come."""
+    """Whether standard error is a terminal, so that progress is worth printing."""
     return sys.stderr.isatty()

@@ -54,7 +54,7 @@ def duration_ms(text: str) -> int:
 
 
 def time_ms(text: str) -> int:
-    """ISO 8601, in UTC where no zone is said; or milliseconds since 1970."""
+    """ISO 8601, in UTC unless a zone is given; or milliseconds since 1970."""
     plain = text.strip()
     if plain.isascii() and plain.isdigit() and len(plain) > 8:
         if int(plain[:17]) > MILLISECONDS_MAX or len(plain) > 16:
@@ -83,7 +83,7 @@ def time_text(milliseconds: int) -> str:
 
 
 def size_text(size: int) -> str:
-    """Bytes for people: 1.5 MiB; "-" for a size that nobody knows."""
+    """Bytes for people: 1.5 MiB; "-" for an unknown size."""
     if size < 0:
         return "-"
     amount, units = float(size), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]

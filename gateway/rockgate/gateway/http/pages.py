@@ -3,7 +3,7 @@
 `/health` answers while the process runs its loop; `/ready` answers 200 only between the ready line
 and the stop, so that a load balancer sends clients elsewhere while the server starts or drains; and
 503 with the reason once the disk has failed.
-`/metrics` is for Prometheus; docs/reference/metrics.md lists what it tells.
+`/metrics` is for Prometheus; docs/reference/metrics.md lists its metrics.
 """
 
 from collections.abc import Awaitable, Callable, Mapping

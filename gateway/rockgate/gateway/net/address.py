@@ -40,7 +40,7 @@ class Address:
 
     @property
     def is_closed(self) -> bool:
-        """Whether this stands for a listener that stays shut."""
+        """Whether this means a disabled listener."""
         return self == CLOSED
 
     @property

@@ -9,10 +9,10 @@ _HTTP = (b"GET ", b"HEAD", b"POST", b"PUT ", b"OPTI", b"CONN", b"PRI ")
 
 
 class Lines:
-    """What is told of the connections of one kind of listener; each line names its peer."""
+    """What is logged of the connections of one kind of listener; each line names its peer."""
 
     def __init__(self, log: logging.Logger, port: str) -> None:
-        """`port` says in words which one it is, to somebody who wanted another."""
+        """`port` describes the listener, for a client that meant another one."""
         self._log = log
         self._port = port
 

@@ -33,7 +33,7 @@ class Listener:
 
     @classmethod
     def bind(cls, listener: str, address: Address) -> "Listener":
-        """Bind every address the host stands for; BindError says which cannot be and what to do."""
+        """Bind every address of the host; BindError names the one that failed, and a remedy."""
         if address.is_closed:
             return cls(listener, address, [])
         sockets: list[socket.socket] = []
@@ -61,7 +61,7 @@ class Listener:
             self._servers.append(await loop.create_server(factory, sock=bound, backlog=backlog))
 
     def close(self) -> None:
-        """Take no more connections. Those taken live on."""
+        """Accept no more connections. Accepted ones stay open."""
         for server in self._servers:
             server.close()
         for bound in self.sockets:

@@ -20,7 +20,7 @@ class OpenSession(Protocol):
         """Bytes of requests that are not whole."""
 
     def break_off(self, reason: str) -> None:
-        """Close at once and give back what it holds."""
+        """Close at once and release what it holds."""
 
     def drain(self) -> None:
         """Finish what was received, then close."""
@@ -94,7 +94,7 @@ class Connections(Generic[S]):
     # Called by the app
 
     async def drain(self, seconds_max: float) -> None:
-        """Let every session finish what it has received; those that take too long are cut off."""
+        """Let every session finish what it has received; close those that take too long."""
         self._is_draining = True
         for session in list(self._sessions):
             session.drain()

@@ -54,7 +54,7 @@ class Framed(Protocol[T]):
         """So many bytes came into the room."""
 
     def forget(self) -> None:
-        """Let go of everything that came: the connection is gone."""
+        """Release everything received: the connection is gone."""
 
 
 class Stream(asyncio.BufferedProtocol, Generic[T, P]):
@@ -227,7 +227,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of everything that this connection held or waited for."""
+        """Release everything that this connection held or waited for."""
         self._is_closing = True
         if self._timer is not None:
             self._timer.cancel()
@@ -250,14 +250,14 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._go_on()
 
     def abort(self, reason: str | None = None) -> None:
-        """Close at once, with one line in the log if there is a reason to tell."""
+        """Close at once, with one line in the log if there is a reason to report."""
         if reason is not None and not self._is_closing:
             self._lines.cut_off(reason, self.peer)
         self._is_closing = True
         self._transport.abort()
 
     def break_off(self, reason: str) -> None:
-        """Close at once and give back what it holds at once: others wait for it."""
+        """Close at once and release at once what it holds: others wait for it."""
         self.abort(reason)
         self._release()
 
@@ -384,7 +384,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._close()
 
     def _close(self) -> None:
-        """Close when all is written, or when the client has not taken it in time."""
+        """Close when all is written, or when the client has not read it in time."""
         self._is_closing = True
         if self._timer is not None:
             self._timer.cancel()

@@ -12,7 +12,7 @@ V = TypeVar("V")
 class BoundedCache(Generic[K, V]):
     """Values by key, evicted when all of them together take more than `bytes_max`.
 
-    The newest stays even if it alone is larger: whoever put it is about to ask for it.
+    The newest stays even if it alone is larger: its caller is about to read it.
     """
 
     def __init__(self, bytes_max: int) -> None:
@@ -41,7 +41,7 @@ class BoundedCache(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, size: int) -> None:
-        """Cache a value of so many bytes, or count again one that has grown."""
+        """Cache a value of that many bytes, or update the size of one that has grown."""
         known = self._entries.pop(key, None)
         if known is not None:
             self.size -= known[1]

@@ -31,7 +31,7 @@ class Identity:
 
 
 def identify(directory: Path, node_id: int | None) -> Identity:
-    """The directory's identity, made and kept if it has none; `node_id` is what was asked for."""
+    """The directory's identity, created if it has none; `node_id` is the configured one."""
     path = directory / FILE_NAME
     kept = _read(path)
     if kept is None:

@@ -44,7 +44,7 @@ def own_bytes() -> int:
 
 
 class _Info(ctypes.Structure):
-    """What malloc tells of itself, in the order of glibc's `struct mallinfo2`."""
+    """malloc's statistics, in the order of glibc's `struct mallinfo2`."""
 
     _fields_ = tuple(
         (name, ctypes.c_size_t)
@@ -56,7 +56,7 @@ class _Info(ctypes.Structure):
 
 
 def trim() -> None:
-    """Give back what malloc keeps and nobody uses, a little at a time.
+    """Return unused memory of malloc to the system, a little at a time.
 
     Other C libraries than glibc do not.
     """
@@ -76,7 +76,7 @@ def trim() -> None:
 
 
 class Trimming:
-    """Decides when memory is given back. `step` is one look."""
+    """Decides when memory is returned to the system. `step` is one check."""
 
     def __init__(
         self,

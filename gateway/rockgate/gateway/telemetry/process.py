@@ -17,7 +17,7 @@ _KIB = 1024
 
 
 class ProcessSource:
-    """Tells of the process and its loop."""
+    """Metrics of the process and its loop."""
 
     def __init__(self, loop: LoopWatch, started: float) -> None:
         self._loop = loop
@@ -41,7 +41,7 @@ class ProcessSource:
 
 
 def memory_bytes() -> tuple[int, int] | None:
-    """Resident memory, and the part of it without a file; None where the system does not tell."""
+    """Resident memory, and its anonymous part; None where the system does not report them."""
     try:
         lines = (_PROC / "status").read_text("ascii", "replace").splitlines()
     except OSError:

@@ -18,7 +18,7 @@ class ApiStats(Durations):
         """Answers by error code; those without one are not counted here."""
 
     def count_error(self, code: int) -> None:
-        """Count an answer that tells of an error."""
+        """Count a response that carries an error."""
         self.errors[code] = self.errors.get(code, 0) + 1
 
 

@@ -1,7 +1,7 @@
 """Builds the `/metrics` page from its sources, in slices.
 
 A source writes what it knows and may pause: then others get their turn, if this one has taken long.
-Whoever asks while a page is under way gets that page.
+A request that arrives while a page is being written gets that page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Source = Callable[[Exposition], Iterator[None]]
 
 
 class Telemetry:
-    """Knows who has something to tell. Owned by the app; whatever is built adds its sources."""
+    """The sources of metrics. Owned by the app; each part adds its own as it is built."""
 
     def __init__(self, *, now: Callable[[], float] = perf_counter) -> None:
         self.sources: list[Source] = []
@@ -31,7 +31,7 @@ class Telemetry:
         if self._under_way is None:
             self._under_way = asyncio.ensure_future(self._gather())
             self._under_way.add_done_callback(self._done)
-        # One who gives up must not take the page away from the others.
+        # A cancelled request must not cancel the page for the others.
         return await asyncio.shield(self._under_way)
 
     def _done(self, task: asyncio.Task[str]) -> None:

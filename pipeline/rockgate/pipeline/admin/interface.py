@@ -2,7 +2,7 @@
 
 A driver has Kafka's own admin client in its JVM (adminjvm.py). A client of Spark Connect has no
 JVM, and asks over the wire itself, with the same options (adminwire.py). Every call is bounded,
-and what fails is told in our words.
+and failures become our own errors.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Admin:
     def create_topic(
         self, name: str, partitions: int, configs: Mapping[str, str] | None = None
     ) -> None:
-        """A topic with so many partitions, and the server's defaults for what is not given."""
+        """A topic with that many partitions, and the server's defaults for the rest."""
         self._client.create_topic(name, partitions, configs or {})
 
     def grow_topic(self, name: str, partitions: int) -> None:

@@ -1,7 +1,7 @@
 """Admin calls through the admin client of the connector's jars, in the JVM that runs anyway.
 
 It is the client that Spark itself uses, so it takes exactly the options that the source and the
-sink take, and needs nothing more to be installed.
+sink take, and needs no further installation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class JvmClient:
         )
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close(self._jvm.java.time.Duration.ofSeconds(1))
 
     # Topics
@@ -53,12 +53,12 @@ class JvmClient:
         return [name for name in self.topic_names() if matches(pattern, name)]
 
     def partition_counts(self, names: Sequence[str]) -> dict[str, int]:
-        """How many partitions each of these topics, which are there, has."""
+        """The number of partitions of each of these topics, which exist."""
         described = self._get(self._client.describeTopics(list(names)).allTopicNames())
         return {name: described[name].partitions().size() for name in names}
 
     def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> None:
-        """A topic with so many partitions, and the server's defaults for what is not given."""
+        """A topic with that many partitions, and the server's defaults for the rest."""
         optional = self._jvm.java.util.Optional
         topic = self._jvm.org.apache.kafka.clients.admin.NewTopic(
             name, optional.of(partitions), optional.empty()

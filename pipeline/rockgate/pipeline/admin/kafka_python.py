@@ -100,7 +100,7 @@ class KafkaPythonClient:
         self._client: Any = self._told(lambda: KafkaAdminClient(**chosen))
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
     # Topics
@@ -121,12 +121,12 @@ class KafkaPythonClient:
         return [row["name"] for row in found]
 
     def partition_counts(self, names: Sequence[str]) -> dict[str, int]:
-        """How many partitions each of these topics, which are there, has."""
+        """The number of partitions of each of these topics, which exist."""
         described = self._told(lambda: self._client.describe_topics(list(names)))
         return {each["name"]: len(each["partitions"]) for each in described}
 
     def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> None:
-        """A topic with so many partitions, and the server's defaults for what is not given."""
+        """A topic with that many partitions, and the server's defaults for the rest."""
         wanted = {name: {"num_partitions": partitions, "configs": dict(configs)}}
         self._told(lambda: self._client.create_topics(wanted))
 

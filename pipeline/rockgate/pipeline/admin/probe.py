@@ -1,4 +1,4 @@
-"""Asking a Kafka server whether it is there and has some topics, before Spark starts.
+"""Checks that a Kafka server responds and has some topics, before Spark starts.
 
 A session takes ten seconds to start, and a mistyped address or topic is known in one. One request
 is all that is needed, Metadata v4, which every server since Kafka 0.11 answers; so it is written

@@ -27,7 +27,7 @@ HELP = (
     "function."
 )
 if find_spec("pyspark") is None:
-    # What stands in brackets would be taken for markup.
+    # Text in brackets would be parsed as markup.
     advice = INSTALL_ADVICE.replace("[", "\\[")
     HELP += f"\n\n[bold]pyspark is not installed, so jobs cannot run. {advice}[/bold]"
 

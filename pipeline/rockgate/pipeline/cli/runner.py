@@ -32,7 +32,7 @@ class Chosen(Protocol):
     """A job's options."""
 
     def check(self, *, is_here: bool) -> None:
-        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        """Raise the errors that can be found without Spark; paths only for a local session."""
 
 
 def told(command: Callable[P, None]) -> Callable[P, None]:
@@ -68,7 +68,7 @@ def run_job(
     json: bool,
     quiet: bool,
 ) -> None:
-    """Run a job with its options, in a session of its own unless there is one already."""
+    """Run a job with its options, in a new session unless there is one already."""
     teller = Teller(name, is_json=json, is_quiet=quiet)
     extra = options.pairs(conf, "--conf")
     chosen.check(is_here=is_of_this_machine(master))

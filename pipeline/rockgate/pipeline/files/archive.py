@@ -50,7 +50,7 @@ class Part:
 
     @property
     def path(self) -> str:
-        """Where it lies, below the root."""
+        """Its path below the root."""
         name = f"{self.partition:05d}-{self.first:020d}-{self.last:020d}.parquet"
         return f"topic={self.topic}/date={self.date}/{name}"
 

@@ -37,7 +37,7 @@ class HadoopFiles:
         return str(self._at(path).toString())
 
     def exists(self, path: str) -> bool:
-        """Whether something is there."""
+        """Whether the path exists."""
         return bool(self._system.exists(self._at(path)))
 
     def below(self, path: str) -> list[tuple[str, int]]:
@@ -60,7 +60,7 @@ class HadoopFiles:
         return [str(each.getPath().getName()) for each in statuses if each.isDirectory()]
 
     def rename(self, moves: Iterable[tuple[str, str]]) -> None:
-        """Put files in their places, over what may be there already."""
+        """Move files into place, replacing existing ones."""
         for source, target in moves:
             to = self._at(target)
             self._system.mkdirs(to.getParent())

@@ -70,7 +70,7 @@ class Files:
         return self._way.uri(path)
 
     def exists(self, path: str = "") -> bool:
-        """Whether something is there."""
+        """Whether the path exists."""
         return self._way.exists(path)
 
     def below(self, path: str = "") -> list[File]:
@@ -82,7 +82,7 @@ class Files:
         return sorted(self._way.folders(path))
 
     def rename(self, source: str, target: str) -> None:
-        """Put a file in a place, over what may be there already."""
+        """Move a file into place, replacing an existing one."""
         self._way.rename([(source, target)])
 
     def rename_all(self, moves: Sequence[tuple[str, str]]) -> None:

@@ -54,7 +54,7 @@ def check_present(text: str, flag: str) -> None:
 
 
 def _check_writable(path: Path, text: str, flag: str) -> None:
-    """Look at what of the path is there already: the rest would be made within it."""
+    """Check the part of the path that exists: the rest would be created within it."""
     there = path.absolute()
     while not there.exists() and there != there.parent:
         there = there.parent

@@ -36,7 +36,7 @@ class TaskFiles:
         return f"{self._root}/{path}" if path else self._root
 
     def exists(self, path: str) -> bool:
-        """Whether something is there."""
+        """Whether the path exists."""
         return bool(self._ask("exists", self.uri(path)))
 
     def below(self, path: str) -> list[tuple[str, int]]:
@@ -49,7 +49,7 @@ class TaskFiles:
         return list(self._ask("folders", self.uri(path)))
 
     def rename(self, moves: Iterable[tuple[str, str]]) -> None:
-        """Put files in their places, over what may be there already."""
+        """Move files into place, replacing existing ones."""
         self._ask("rename", *([self.uri(source), self.uri(to)] for source, to in moves))
 
     def delete(self, paths: Iterable[str]) -> None:

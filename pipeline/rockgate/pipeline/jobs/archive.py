@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `archive` is told."""
+    """The options of `archive`."""
 
     cluster: Cluster
     topics: Topics
@@ -37,7 +37,7 @@ class Options:
     """The archive's own folder for it, unless named."""
 
     def check(self, *, is_here: bool) -> None:
-        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        """Raise the errors that can be found without Spark; paths only for a local session."""
         self.reading.check()
         if is_here:
             paths.check_folder(self.into, "--into")

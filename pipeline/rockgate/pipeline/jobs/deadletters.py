@@ -1,4 +1,4 @@
-"""`dead-letters`: what RocketMQ's groups failed for good, and back to where it came from.
+"""`dead-letters`: the dead letters of RocketMQ's groups, and sending them back.
 
 A dead letter is a record of `rmq.dlq.GROUP` whose headers say what it was
 (docs/internals/retry.md). Those that are sent back stay where they are; how far that has come is in
@@ -56,7 +56,7 @@ MARKS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `dead-letters` is told."""
+    """The options of `dead-letters`."""
 
     cluster: Cluster
     groups: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Options:
     checkpoint: str = ""
 
     def check(self, *, is_here: bool) -> None:
-        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        """Raise the errors that can be found without Spark; paths only for a local session."""
         self.check_words()
         if is_here:
             if self.into:
@@ -85,7 +85,7 @@ class Options:
         probe.check_server(self.cluster)
 
     def check_words(self) -> None:
-        """BadOption for options that make no sense together."""
+        """BadOption for options that conflict."""
         if self.is_resending and not self.checkpoint:
             raise BadOption(
                 "--resend requires a --checkpoint, which records what was already resent."
@@ -155,7 +155,7 @@ def summary(found: DataFrame) -> DataFrame:
 
 
 def place() -> Column:
-    """Where a letter lies, in one word."""
+    """The location of a dead letter, in one string."""
     parts = ("group", "dead_partition", "dead_offset")
     return F.concat_ws("/", *(F.col(part).cast("string") for part in parts))
 
@@ -163,7 +163,7 @@ def place() -> Column:
 def records(
     found: DataFrame, counts: Mapping[str, int], *, delay_ms: int = 0, has_marks: bool = True
 ) -> DataFrame:
-    """Letters as records of the topics that they came from, which have so many partitions now."""
+    """Dead letters as records of their original topics, which have that many partitions now."""
     more = []
     if has_marks:
         more.append(header(FROM_HEADER, place()))
@@ -200,7 +200,7 @@ def run(
 
 
 def _present(admin: Admin, options: Options) -> Topics | None:
-    """The topics that are there of those that are meant: a group that failed nothing has none."""
+    """The requested topics that exist: a group without dead letters has none."""
     there = {name for name in admin.topic_names() if name.startswith(PREFIX)}
     topics = options.topics()
     if topics.names:

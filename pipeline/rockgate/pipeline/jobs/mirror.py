@@ -35,7 +35,7 @@ EARLIEST = -2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `mirror` is told."""
+    """The options of `mirror`."""
 
     source: Cluster
     target: Cluster
@@ -50,7 +50,7 @@ class Options:
     """Whether the two headers are added."""
 
     def check(self, *, is_here: bool) -> None:
-        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        """Raise the errors that can be found without Spark; paths only for a local session."""
         self.check_words()
         if not self.reading.start.startswith(GROUP_START):
             self.reading.check()
@@ -60,7 +60,7 @@ class Options:
         probe.check_server(self.target, "--to")
 
     def check_words(self) -> None:
-        """BadOption for options that make no sense together."""
+        """BadOption for options that conflict."""
         if self.source.bootstrap == self.target.bootstrap and self.to == "{topic}":
             raise BadOption(
                 "Source and target are the same. Use --rename to give the topics other names."
@@ -143,7 +143,7 @@ def starting_offsets(admin: Admin, options: Options) -> str:
 
 
 class Step:
-    """Writes a batch; the one that an earlier run left unfinished without what is there already."""
+    """Writes a batch; of one that an earlier run left unfinished, only what is missing."""
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `replay` is told."""
+    """The options of `replay`."""
 
     cluster: Cluster
     archive: str
@@ -66,7 +66,7 @@ class Options:
     step_records: int = STEP_RECORDS
 
     def check(self, *, is_here: bool) -> None:
-        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        """Raise the errors that can be found without Spark; paths only for a local session."""
         if is_here:
             paths.check_present(self.archive, "ARCHIVE")
             paths.check_folder(self.checkpoint or self.archive, "--checkpoint")
@@ -127,7 +127,7 @@ def plan(parts: Sequence[Part], done: dict[tuple[str, int], int], size: int) -> 
 def run(
     spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
 ) -> None:
-    """Replay until it is through or stopped; a rerun goes on where this one ends."""
+    """Replay until it is through or stopped; a rerun resumes where this one ends."""
     files = Files(spark, options.archive)
     parts = archive.live(files, options.selection.topics)
     if not parts:

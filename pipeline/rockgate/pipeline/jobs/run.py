@@ -34,7 +34,7 @@ Function = Callable[..., "DataFrame"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `run` is told."""
+    """The options of `run`."""
 
     cluster: Cluster
     function: str
@@ -46,7 +46,7 @@ class Options:
     pace: Pace = field(default_factory=Pace)
 
     def check(self, *, is_here: bool) -> None:
-        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        """Raise the errors that can be found without Spark; paths only for a local session."""
         load(self.function)
         self.reading.check()
         if is_here:

@@ -40,7 +40,7 @@ LAG_SCHEMA = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What `stats` is told."""
+    """The options of `stats`."""
 
     cluster: Cluster
     topics: Topics
@@ -61,7 +61,7 @@ class Options:
     checkpoint: str = ""
 
     def check(self, *, is_here: bool) -> None:
-        """Raise what can be told without Spark; paths only if the session is of this machine."""
+        """Raise the errors that can be found without Spark; paths only for a local session."""
         self.check_words()
         self.reading.check()
         if self.report:
@@ -74,7 +74,7 @@ class Options:
         probe.check_topics(self.cluster, self.topics.names)
 
     def check_words(self) -> None:
-        """BadOption for options that make no sense together."""
+        """BadOption for options that conflict."""
         if not (self.into or self.to_topic or self.report):
             raise BadOption("Give an output: --into, --to-topic or --report.")
         if self.pace.is_following:
@@ -113,7 +113,7 @@ def windows(records: DataFrame, window: str, latency_ms: Column | None = None) -
 
 
 def latency(header: str, *, is_following: bool) -> Column | None:
-    """How long a record took, in milliseconds; None where nothing says so."""
+    """The latency of a record in milliseconds; None where it is unknown."""
     stamped = milliseconds(F.col("timestamp"))
     if header:
         return stamped - header_value(F.col("headers"), header).try_cast("long")
@@ -137,7 +137,7 @@ def lag_rows(
 def run(
     spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
 ) -> None:
-    """Measure what is there, or follow until stopped."""
+    """Measure the stored records, or follow until stopped."""
     options.check_words()
     with Admin(spark, options.cluster) as admin:
         admin.topics(options.topics)
@@ -166,7 +166,7 @@ class _Stats:
         self._teller = teller
 
     def measure(self) -> None:
-        """Everything that lies in the topics now."""
+        """All records that the topics hold now."""
         options = self._options
         table = kafka.batch(
             self._spark, options.cluster, options.topics, start=options.reading.start

@@ -1,1 +1,1 @@
-"""What jobs tell people: progress, tables, the report."""
+"""What jobs print for people: progress, tables, the report."""

@@ -1,4 +1,4 @@
-"""The report of `stats`: one HTML file that needs nothing beside it, with plots and tables."""
+"""The report of `stats`: one self-contained HTML file with plots and tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ img { width: 100% } .note { color: #5d6b7a } td.behind { color: #b3261e; font-we
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """One figure over time: a column of the windows, and how it is shown."""
+    """One figure over time: a column of the windows, and how it is displayed."""
 
     title: str
     column: str

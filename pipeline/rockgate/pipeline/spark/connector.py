@@ -76,7 +76,7 @@ def configuration(spark: str, environ: Mapping[str, str] = os.environ) -> dict[s
 
 
 def jar_directory(spark: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """Where the jars for this Spark are kept, or will be: a folder of the user's cache."""
+    """Where the jars for this Spark are cached, or will be: a folder of the user's cache."""
     cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     found = versions(spark)
     name = f"{found.connector}-{found.token}-{found.clients}-{found.pool}"
@@ -96,7 +96,7 @@ def fetch(spark: str, environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def _fill(target: Path, wanted: Versions, environ: Mapping[str, str]) -> None:
-    # Filled aside and renamed: a folder that is there at all is complete.
+    # Filled under another name and renamed: a folder that exists is complete.
     aside = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     command = [
         *("mvn", "--batch-mode", "--quiet", "--file", str(POM), "dependency:copy-dependencies"),

@@ -1,4 +1,4 @@
-"""Delay by a record's header: what rockgate takes, and which topics let it.
+"""Delay by a record's header: what rockgate accepts, and which topics allow it.
 
 A record with the header `TIMER_DELAY_MS` appears that long after it was written, on topics whose
 config `message.type` is DELAY or MIXED. On others, and with other servers, it is a header like any.

@@ -14,7 +14,7 @@ _CLASS = re.compile(r"^(?:[a-z][\w$]*\.)+([A-Z]\w*): ")
 
 
 def explained(text: str) -> PipelineError:
-    """The error that a text of Spark's stands for."""
+    """The error that a message of Spark's means."""
     if "data may have been lost" in text or "KAFKA_DATA_LOSS" in text:
         lost = _LOST.search(text)
         return DataLost(

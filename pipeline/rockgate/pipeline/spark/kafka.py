@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OFFSETS_PER_BATCH = 1_000_000
 ADMIN_DEFAULTS = {
-    # Kafka's own minute is long for somebody who mistyped an address.
+    # Kafka's default of a minute is long for a mistyped address.
     "default.api.timeout.ms": "15000",
     "request.timeout.ms": "10000",
     "client.id": "rockgate-pipeline",
@@ -118,7 +118,7 @@ def batch(
     start: str = "earliest",
     end: str = "latest",
 ) -> DataFrame:
-    """What lies in topics now, with headers."""
+    """The records that topics hold now, with headers."""
     options = {
         **cluster.spark_options(),
         **topics.spark_options(),

@@ -1,7 +1,7 @@
-"""Sessions whose driver stands elsewhere: clients of Spark Connect.
+"""Sessions with a remote driver: clients of Spark Connect.
 
-A session is opened at `sc://host:port`. That nobody is there, that the server is of another Spark
-or has no Kafka connector, is told within seconds, with what to do.
+A session is opened at `sc://host:port`. That no server responds, that it runs another Spark
+or has no Kafka connector, is reported within seconds, with a remedy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RETRIES_MAX = 6
 forgotten the session."""
 INSTALL_ADVICE = "Install it with: pip install 'rockgate[pipeline,pipeline-connect]'"
 SESSION_SETTINGS = {
-    # Dates of folders and windows must not depend on where the driver stands.
+    # Dates of folders and windows must not depend on where the driver runs.
     "spark.sql.session.timeZone": "UTC",
 }
 _PACKAGES = ("grpc", "grpc_status", "google.rpc", "pandas", "pyarrow", "kafka")
@@ -73,7 +73,7 @@ def open_remote(name: str, address: str, spark: str, extra: Mapping[str, str]) -
 
 
 def means_lost(error: BaseException) -> bool:
-    """Whether a failed call means that nobody is there: Spark 4.0 says so by a class of its own."""
+    """Whether a failed call means that no server responds: Spark 4.0 has a class for that."""
     return type(error).__name__ == "RetriesExceeded" or "UNAVAILABLE" in str(error)
 
 
@@ -146,7 +146,7 @@ def _has_connector(session: SparkSession) -> bool:
 
     reader = session.read.format("kafka").option("subscribe", "topic")
     try:
-        # Analysed only: nobody is asked at this address.
+        # Analysed only: no connection is made to this address.
         reader.option("kafka.bootstrap.servers", "127.0.0.1:1").load().schema  # noqa: B018
     except AnalysisException:
         return False

@@ -1,4 +1,4 @@
-"""A stream's steps made in this process while its driver stands at a Connect server.
+"""A stream's steps made in this process while its driver runs at a Connect server.
 
 Under Connect the function of `foreachBatch` runs beside the server, in a Python that has nothing of
 ours. What is sent there (sent.py) offers each batch as a view and waits; this end finds the offer
@@ -68,7 +68,7 @@ class Steering:
         try:
             self._step(self._spark.table(f"{self._name}_{number}"), number)
         except BaseException as error:  # noqa: BLE001 - the step itself has kept it
-            # If the server is gone, the loop that calls `turn` is told so, too.
+            # If the server is gone, the loop that calls `turn` notices it, too.
             with suppress(Exception):
                 self._answer(f"{number} {type(error).__name__}")
         else:

@@ -38,13 +38,13 @@ def settings(
 ) -> dict[str, str]:
     """The settings of a session on `master`; `extra` wins."""
     found = {
-        # Dates of folders and windows must not depend on where the driver stands.
+        # Dates of folders and windows must not depend on where the driver runs.
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.showConsoleProgress": "false",
         **connector.configuration(spark, environ),
     }
     if master.startswith("local"):
-        # On one machine nobody else needs to reach the driver, and shuffles are small.
+        # On one machine no other host needs to reach the driver, and shuffles are small.
         found["spark.driver.host"] = "127.0.0.1"
         found["spark.driver.bindAddress"] = "127.0.0.1"
         found["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 2)
@@ -70,7 +70,7 @@ def open_session(
 ) -> SparkSession:
     """A session called `name`: the running one if there is one, else a new one.
 
-    `master` may be a Connect address (sc://host:port); without one SPARK_REMOTE is looked at.
+    `master` may be a Connect address (sc://host:port); it defaults to SPARK_REMOTE.
     Under spark-submit the master and the connector are given by its own flags.
     """
     installed = spark_version()
@@ -84,7 +84,7 @@ def open_session(
     if address is not None:
         return remote.open_remote(name, address, installed, extra or {})
     if master is not None:
-        # What is said wins; Spark itself would not have both.
+        # An explicit value wins; Spark itself rejects both.
         os.environ.pop(remote.ADDRESS_VARIABLE, None)
     builder = SparkSession.builder.appName(name)
     if SUBMITTED_VARIABLE in os.environ:
@@ -110,7 +110,7 @@ def open_session(
 
 
 def _hush(session: SparkSession) -> None:
-    """Silence what Spark logs of a query that ended: the job tells it, in one line.
+    """Silence what Spark logs of a query that ended: the job reports it in one line.
 
     A step that is refused because the job is stopping is a failure to Spark, too, and worth seventy
     lines of stack trace to it.

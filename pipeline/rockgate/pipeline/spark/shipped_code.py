@@ -31,7 +31,7 @@ def whole(function: Any) -> Any:
 
 
 def offering(name: str) -> Callable[[Any, int], None]:
-    """What foreachBatch calls: lets the client make the step, and waits for how that went.
+    """What foreachBatch calls: has the client make the step, and waits for the outcome.
 
     Client and server share the session, so its settings are where they meet: `NAME.offered` is the
     batch that waits, under the view NAME_BATCH; `NAME.answer` is what the client says of it;
@@ -56,7 +56,7 @@ def offering(name: str) -> Callable[[Any, int], None]:
             if alive != sign:
                 sign, seen = alive, time.monotonic()
             elif time.monotonic() - seen > CLIENT_SECONDS_MAX:
-                # What it began must not go on beside the run that does the batch again.
+                # What it started must not keep running alongside the run that repeats the batch.
                 session.interruptAll()
                 raise TimeoutError(
                     "the client of this job is gone; its next run processes this batch"
@@ -88,7 +88,7 @@ class Local:
     """
 
     def exists(self, uri: str) -> bool:
-        """Whether something is there."""
+        """Whether the path exists."""
         return os.path.exists(self._path(uri))
 
     def below(self, uri: str) -> list[tuple[str, int]]:
@@ -170,7 +170,7 @@ class Elsewhere:
         self._system, _ = fs.FileSystem.from_uri(self._plain(uri))
 
     def exists(self, uri: str) -> bool:
-        """Whether something is there."""
+        """Whether the path exists."""
         return bool(self._info(uri).type != self._fs.FileType.NotFound)
 
     def below(self, uri: str) -> list[tuple[str, int]]:

@@ -49,7 +49,7 @@ class Delays(Protocol):
     def part(self, start: int, count: int, offset: int = -1) -> tuple[list[Listed], int]:
         """Return what waits from a number on, and the number to go on from, or -1.
 
-        So many places are looked at, at most; with an offset only what waits at that one is told.
+        Reads a limited number of places; with an offset, returns only what waits at that one.
         """
 
     @property

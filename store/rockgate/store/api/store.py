@@ -16,7 +16,7 @@ __all__ = ["FlushedLog", "ReadOnlyStore"]
 
 
 class ReadOnlyStore(Protocol):
-    """What can be looked at, for those who change nothing."""
+    """What can be read, for those who change nothing."""
 
     @property
     def clock(self) -> Clock:
@@ -44,7 +44,7 @@ class ReadOnlyStore(Protocol):
 
     @property
     def disk_used_percent(self) -> float:
-        """How full the disk is that it lies on."""
+        """How full its disk is."""
 
     def queue(self, topic: Topic, queue_id: int) -> Queue:
         """Return one queue of a topic; UnknownQueue if it has no such."""

@@ -59,7 +59,7 @@ class MappedFile:
         return self._mapping.size if self._mapping is not None else 0
 
     def read(self, at: int, size: int) -> bytes:
-        """Return up to so many bytes."""
+        """Return up to that many bytes."""
         return bytes(self._mapping.view[at : at + size]) if self._mapping is not None else b""
 
     def write(self, at: int, data: Buffer) -> None:
@@ -70,7 +70,7 @@ class MappedFile:
         """Nothing was written."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
         if self._mapping is not None:
             self._mapping.close()
 

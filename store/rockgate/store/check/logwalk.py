@@ -168,7 +168,7 @@ class Row:
                 yield from walk(segment, max(start, segment.start), min(end, segment.end))
 
     def note_damage(self, damaged: Damaged) -> None:
-        """Remember a damaged stretch, so that it is told once and not for all that points there."""
+        """Remember a damaged stretch, so that it is reported once, not for each reference to it."""
         self._damaged.append((damaged.position, damaged.position + damaged.size))
 
     def is_damaged(self, position: int) -> bool:
@@ -176,7 +176,7 @@ class Row:
         return any(start <= position < end for start, end in self._damaged)
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         for segment in self.segments:
             segment.mapping.close()
 

@@ -126,7 +126,7 @@ class ShadowFile:
         return len(self._node.view())
 
     def read(self, at: int, size: int) -> bytes:
-        """Return up to so many bytes."""
+        """Return up to that many bytes."""
         return bytes(self._node.view()[at : at + max(0, size)])
 
     def write(self, at: int, data: Buffer) -> None:
@@ -138,7 +138,7 @@ class ShadowFile:
         """Nothing of this goes to a disk."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 class ShadowDirectory:
@@ -210,7 +210,7 @@ class ShadowDirectory:
         return ShadowFile(name, node, is_discarded=self._is_discarded)
 
     def open(self, name: str) -> File:
-        """Open a file that is there."""
+        """Open an existing file."""
         return ShadowFile(name, self._node(name), is_discarded=self._is_discarded)
 
     def rename(self, old: str, new: str) -> None:
@@ -233,11 +233,11 @@ class ShadowDirectory:
         return (UNLIMITED, UNLIMITED) if below is None else below.space()
 
     def lock(self, name: str) -> None:
-        """Nobody else can come in here."""
+        """There is no other process to lock out."""
 
     def unlock(self) -> None:
-        """Nobody waits for it."""
+        """Nothing waits for it."""
 
     def owner(self, name: str) -> str | None:
-        """Nobody else can come in here."""
+        """There is no other process to lock out."""
         return None

@@ -349,7 +349,7 @@ class Deliveries:
         return True
 
     def _cannot(self, due: Due, error: StoreError, now_ms: int) -> None:
-        """Put an item off that something is wrong with, and tell of it once."""
+        """Postpone an item that cannot be delivered, and report it once."""
         topic_id, queue_id, offset, _ = due.waiting
         if self._bad.is_new((topic_id, queue_id, offset)):
             _log.error("cannot deliver delayed message %d:%d reason=%s", queue_id, offset, error)

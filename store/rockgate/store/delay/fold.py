@@ -158,7 +158,7 @@ class Delay:
     def part(self, start: int, count: int, offset: int = -1) -> tuple[list[Listed], int]:
         """Return what waits in units from a number on, and the number to go on from, or -1.
 
-        So many units are looked at, at most; with an offset only what waits at that one is told.
+        Reads a limited number of units; with an offset, returns only what waits at that one.
         Something that waits from the first part to the last is in exactly one of them.
         """
         if start >= len(self.units):

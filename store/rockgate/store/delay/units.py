@@ -42,7 +42,7 @@ class Scratch(Protocol):
         """Its bytes."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 class _Memory:
@@ -198,7 +198,7 @@ class Units:
         self._end = self.used_count = 0
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._views = []
         for mapping in self._files:
             mapping.close()

@@ -274,7 +274,7 @@ class DiskDirectory:
             raise full_or_same(error, name) from error
 
     def open(self, name: str) -> DiskFile:
-        """Open a file that is there."""
+        """Open an existing file."""
         return DiskFile(name, os.open(self._at(name), os.O_RDWR))
 
     def rename(self, old: str, new: str) -> None:
@@ -322,7 +322,7 @@ class DiskDirectory:
         self._lock = descriptor
 
     def unlock(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

@@ -143,7 +143,7 @@ class SyncedDirectory:
         return SyncedFile(self._directory.create(name), self._at(name), self._syncs)
 
     def open(self, name: str) -> SyncedFile:
-        """Open a file that is there."""
+        """Open an existing file."""
         return SyncedFile(self._directory.open(name), self._at(name), self._syncs)
 
     def sync(self) -> None:

@@ -81,7 +81,7 @@ def _ids(properties: Sequence[bytes]) -> Sequence[bytes] | None:
 
 
 def no_keys(body: memoryview) -> Sequence[bytes]:
-    """Return no keys: for whoever has no batches whose records are indexed."""
+    """Return no keys: for stores without batches whose records are indexed."""
     return ()
 
 
@@ -130,7 +130,7 @@ BatchKeys = Callable[[int, memoryview], Sequence[bytes]]
 
 
 def no_batch_keys(position: int, body: memoryview) -> Sequence[bytes]:
-    """Return no keys: for whoever looks for messages only."""
+    """Return no keys: for lookups of messages only."""
     return ()
 
 

@@ -26,7 +26,7 @@ Run = Callable[[Callable[[], None]], object]
 
 
 def run(work: Callable[[], None]) -> None:
-    """Run it at once: for whoever has no loop."""
+    """Run it at once: for callers without a loop."""
     work()
 
 

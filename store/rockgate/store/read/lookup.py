@@ -38,9 +38,9 @@ class Lookup:
         self._keys = keys
 
     def entry(self, position: int) -> tuple[Queue, Slice] | None:
-        """Return the entry that starts at a position, and its queue; None if none is shown there.
+        """Return the entry that starts at a position, and its queue; None if none is visible there.
 
-        Any number may be asked for. The first offsets of a batch may have been deleted, and those
+        Any number is accepted. The first offsets of a batch may have been deleted, and those
         that may be seen end at the high watermark: the caller looks at the offset it wants.
         """
         try:

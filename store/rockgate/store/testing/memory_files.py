@@ -356,7 +356,7 @@ class MemoryDirectory:
         return node
 
     def open(self, name: str) -> MemoryFile:
-        """Open a file that is there."""
+        """Open an existing file."""
         return MemoryFile(self._disk, self._at(name), self._node(name))
 
     def rename(self, old: str, new: str) -> None:

@@ -60,7 +60,7 @@ class SegmentUse(NamedTuple):
 
     @property
     def dead(self) -> int | None:
-        """Bytes that nobody needs."""
+        """Bytes that are no longer needed."""
         return None if self.live is None else self.size - self.live
 
 

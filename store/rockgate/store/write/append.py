@@ -98,7 +98,7 @@ class Appender:
         return isinstance(self.failure, StoreReadOnly)
 
     def fail(self, failure: StoreError) -> None:
-        """Take nothing any more, whoever wants it."""
+        """Reject all further appends."""
         # An error that is raised again and again holds on to all that raised it, hence below:
         # `with_traceback(None)`.
         self.failure = self.state_refusal = self.refusal = failure

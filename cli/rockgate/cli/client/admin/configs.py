@@ -101,7 +101,7 @@ class Config(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Whether somebody set it: here, or by the server's file, environment or flags."""
+        """Whether it was set explicitly: here, or by the server's file, environment or flags."""
         return self.source != DEFAULT
 
 

@@ -73,7 +73,7 @@ class Group:
 
     @property
     def is_active(self) -> bool:
-        """Whether somebody is in it, so that its offsets are not ours to move."""
+        """Whether it has members, in which case its offsets cannot be reset."""
         return self.state not in EMPTY_STATES
 
     def owners(self) -> dict[Place, GroupMember]:

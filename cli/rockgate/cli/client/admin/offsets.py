@@ -1,4 +1,4 @@
-"""Where logs begin and end, and what lies at a time: ListOffsets at each leader."""
+"""Where logs start and end, and the offset at a time: ListOffsets at each leader."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -97,7 +97,7 @@ async def bounds(
 async def delete_records(
     cluster: Cluster, before: Mapping[Place, int]
 ) -> dict[Place, int | Refused]:
-    """Forget what lies before an offset (-1: the end); gives where each log starts now."""
+    """Delete records before an offset (-1: the end); return where each log starts now."""
 
     async def ask(broker: Broker, places: list[Place]) -> dict[Place, int | Refused]:
         request = DeleteRecordsRequest(

@@ -119,7 +119,7 @@ async def delete(cluster: Cluster, names: Sequence[str]) -> dict[str, Refused | 
 
 
 async def log_dirs(cluster: Cluster, places: Sequence[Place] | None = None) -> list[LogDir] | None:
-    """The log directories of every broker with the sizes of partitions; None if nobody says."""
+    """The log directories of every broker with partition sizes; None if no broker reports them."""
     await cluster.metadata(())
     if not await (await cluster.anyone()).serves(ApiKey.DESCRIBE_LOG_DIRS):
         return None

@@ -77,7 +77,7 @@ class Open(NamedTuple):
 
 
 class Hanging(NamedTuple):
-    """A transaction that nobody will end."""
+    """A transaction that no coordinator will end."""
 
     open: Open
     transactional_id: str | None
@@ -133,7 +133,7 @@ async def _describe(broker: Broker, id_: str) -> Transaction:
     (state,) = answer.transaction_states
     if state.error_code:
         raise Refused(state.error_code, what=f"transactional id {id_}")
-    # Of one that has ended brokers tell when it began, too.
+    # Brokers also report the start of a transaction that has ended.
     is_open = state.transaction_state in OPEN_STATES
     return Transaction(
         id_,

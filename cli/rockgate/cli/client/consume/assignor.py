@@ -6,7 +6,7 @@ The rules are those of Kafka's own assignors, so that it does not matter which m
   more where it does not come out even.
 - `roundrobin`: all partitions of all topics in order, to members in order who want the topic.
 - `cooperative-sticky`: members keep what they own as far as loads differ by one at most. What has
-  to move is given to nobody in this round: its owner lets go of it first and joins again.
+  to move is not assigned in this round: its owner revokes it first and joins again.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -37,7 +37,7 @@ _MOVED: Final = LEADER_MOVED | {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 class Chunk(NamedTuple):
-    """Records of one partition, where they were asked for, and where it goes on behind them."""
+    """Records of one partition, the offset they were requested from, and the next one to fetch."""
 
     place: Place
     start_offset: int
@@ -107,7 +107,7 @@ class Fetcher:
         """Move the position on; a chunk that begins elsewhere was read twice, from two leaders."""
         if self._positions.get(chunk.place) != chunk.start_offset:
             return False
-        # To the end of the order, so that an answer that is full starves nobody for long.
+        # To the end of the order, so that a full response does not starve the others.
         del self._positions[chunk.place]
         self._positions[chunk.place] = chunk.next_offset
         return True
@@ -116,7 +116,7 @@ class Fetcher:
         try:
             return task.result()
         except Unreachable:
-            # Another broker may lead by now. If nobody is left, asking who leads says so.
+            # Another broker may lead by now. If there is none, the metadata request fails.
             self._view = None
             await asyncio.sleep(self._wait_ms / 1000)
             return []
@@ -188,7 +188,7 @@ class Fetcher:
 
 
 def _open(place: Place, position: int, part: PartitionData, *, is_committed: bool) -> Chunk:
-    """The records of an answer that lie at or after `position` and may be shown."""
+    """The visible records of a response at or after `position`."""
     records: list[Record] = []
     next_offset, is_append_time = position, False
     skipped = _Aborted(part.aborted_transactions or []) if is_committed else None
@@ -220,7 +220,7 @@ class _Aborted:
         self._producers: set[int] = set()
 
     def shows(self, header: batch.BatchHeader, view: memoryview) -> bool:
-        """Whether the records of this batch are to be shown."""
+        """Whether the records of this batch are visible."""
         while self._coming and self._coming[0].first_offset <= header.last_offset:
             self._producers.add(self._coming.pop(0).producer_id)
         if header.is_control:

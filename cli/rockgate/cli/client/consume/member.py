@@ -98,7 +98,7 @@ class Member:
                     raise error.about(f"group {self._group_id}") from None
                 await asyncio.sleep(_PAUSE_S)
             except asyncio.CancelledError:
-                # The answer may be minutes away, and nothing else is answered before it.
+                # The response may take minutes, and holds up all others on its connection.
                 broker.close()
                 raise
             else:
@@ -107,7 +107,7 @@ class Member:
         return places
 
     async def commit(self, offsets: Mapping[Place, int]) -> Refused | None:
-        """Commit as this member; a refusal means that the partitions are somebody else's by now."""
+        """Commit as this member; a refusal means that the partitions have other owners by now."""
         if not offsets:
             return None
         done = await committed.commit(self._cluster, self._group_id, offsets, self._membership)
@@ -117,7 +117,7 @@ class Member:
         return refused
 
     async def leave(self) -> None:
-        """Leave at once, so that nobody waits for the session to end."""
+        """Leave at once, so that the others need not wait for the session timeout."""
         self._stop_beating()
         if not self._membership.member_id:
             return
@@ -225,7 +225,7 @@ class Member:
         return sorted((each.topic, i) for each in told.assigned_partitions for i in each.partitions)
 
     async def _beat(self) -> None:
-        """Tell the coordinator that we live, until it says that the group moved on."""
+        """Send heartbeats until the coordinator reports a rebalance."""
         while not self.is_stale.is_set():
             await asyncio.sleep(self._beat_s)
             request = HeartbeatRequest(

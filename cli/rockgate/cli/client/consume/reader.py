@@ -1,7 +1,7 @@
 """Reading topics until told to stop: from where, as a member of a group or alone, how far.
 
 What counts as consumed is what was written out. That, and nothing beyond it, is committed: every
-few seconds, before partitions are given up, and at the end.
+few seconds, before partitions are revoked, and at the end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GROWTH_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Where to begin: a special or a real time, an offset, or so many before the end."""
+    """Where to start: a special or a real time, an offset, or a count of records before the end."""
 
     time_ms: int = LATEST
     offset: int | None = None
@@ -97,7 +97,7 @@ class Reader:
                     return
                 await self._look_around(clock())
         except BrokenPipeError:
-            # Whoever read this has seen enough; what it did not take is not consumed.
+            # The reader closed the pipe; what it did not read is not consumed.
             return
         finally:
             self._fetcher.stop()
@@ -153,7 +153,7 @@ class Reader:
         return {place: ends[place].end if o < 0 else o for place, o in offsets.items()}
 
     async def _take_over(self, places: Sequence[Place]) -> None:
-        """Go on where the group stopped; where it never was, the plan says."""
+        """Resume at the group's committed offsets; without one, as the plan says."""
         assert self._plan.group is not None
         known = await committed.fetch(self._cluster, self._plan.group, places) if places else {}
         missing = [place for place in places if place not in known]
@@ -171,7 +171,7 @@ class Reader:
         try:
             await self._commit()
         except Unreachable:
-            # The others go on from the last commit; joining waits for the server.
+            # The others resume at the last commit; joining waits for the server.
             self._consumed = {}
         await self._take_over(await self._member.join())
 

@@ -142,7 +142,7 @@ class Broker:
         while True:
             asked = link.ask(key, version, [*encode_buffers(request, version)])
             response = await self._first_answer(asked)
-            # A broker that does not know the version says so in version 0.
+            # A broker that does not know the version responds in version 0.
             (code,) = _ERROR.unpack_from(response.body) if len(response.body) >= 2 else (0,)
             is_older = code == ErrorCode.UNSUPPORTED_VERSION and version > 0
             answer = self._read(ApiVersionsResponse, 0 if is_older else version, response)

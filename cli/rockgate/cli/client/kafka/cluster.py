@@ -78,7 +78,7 @@ class Cluster:
         self._seeds = tuple(seeds)
         self._client_id = client_id
         self._dial = dial
-        # A coordinator holds a join back for seconds: it has a connection of its own to do so.
+        # The response to a join is delayed for seconds, so joins have their own connection.
         self._brokers: dict[tuple[Address, str], Broker] = {}
         self._first: Broker | None = None
         self._nodes: dict[int, Address] = {}
@@ -95,7 +95,7 @@ class Cluster:
     # Finding a broker
 
     async def anyone(self) -> Broker:
-        """A broker that can be reached: the last one that was, a seed, or one it told of."""
+        """A reachable broker: the last one used, a seed, or one from its metadata."""
         candidates = [self._first] if self._first else []
         candidates += [self._broker(each) for each in (*self._seeds, *self._nodes.values())]
         failures: dict[str, ClientError] = {}
@@ -293,7 +293,7 @@ class Cluster:
 
 
 def leader_of(view: View, place: Place) -> int | Refused:
-    """The node that leads a partition, or why nobody can be asked."""
+    """The node that leads a partition, or why there is none to ask."""
     name, index = place
     topic = view.topics.get(name)
     if topic is None or topic.error_code:

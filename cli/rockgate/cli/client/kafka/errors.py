@@ -1,7 +1,7 @@
 """Why a command did not get what it asked for.
 
 ClientError
-├── Unreachable     nobody answers there, or not in time: exit status 3
+├── Unreachable     no server responds there, or not in time: exit status 3
 │   ├── NotKafka            something else than Kafka answers there
 │   └── BrokerUnreachable     no answer at RocketMQ's listener
 │       └── NotRocketMQ     something else than RocketMQ answers there
@@ -34,7 +34,7 @@ class Unreachable(ClientError):
 
 
 class NotKafka(Unreachable):
-    """Somebody is there, and does not speak Kafka's protocol."""
+    """A server responds, but does not speak Kafka's protocol."""
 
     advice = "Set the Kafka port with --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER."
 
@@ -48,7 +48,7 @@ class BrokerUnreachable(Unreachable):
 
 
 class NotRocketMQ(BrokerUnreachable):
-    """Somebody is there, and does not speak RocketMQ's protocol."""
+    """A server responds, but does not speak RocketMQ's protocol."""
 
     advice = "Set the RocketMQ port with --broker or ROCKGATE_BROKER."
 
@@ -112,7 +112,7 @@ class Missed(ClientError):
 
 
 def name(code: int) -> str:
-    """The code's name as Kafka writes it; a number that nobody defined is shown as it is."""
+    """The code's name as Kafka writes it; an undefined code stays a number."""
     try:
         return ErrorCode(code).name
     except ValueError:

@@ -54,7 +54,7 @@ class Link(asyncio.Protocol):
             self._fail_strangely(str(broken), f"does not speak the Kafka protocol: {broken}")
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell everybody who waits."""
+        """Notify all waiters."""
         why = "closed the connection" + (f": {error}" if error else "")
         self._fail_strangely(why, why)
 
@@ -63,7 +63,7 @@ class Link(asyncio.Protocol):
         self._may_write.clear()
 
     def resume_writing(self) -> None:
-        """Let `sent` go on."""
+        """Resume `sent`."""
         self._may_write.set()
 
     # What a broker calls
@@ -85,7 +85,7 @@ class Link(asyncio.Protocol):
         self._send(key, version, buffers, has_answer=False)
 
     async def sent(self) -> None:
-        """Wait while too much lies unsent."""
+        """Wait while too much is unsent."""
         await self._may_write.wait()
         if self._lost is not None:
             raise self._lost

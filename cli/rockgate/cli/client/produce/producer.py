@@ -140,7 +140,7 @@ class Producer:
         queue.size += _size([record])
         if queue.size < BATCH_BYTES:
             return False
-        # Records without a key fill one partition's batch and then go on to the next.
+        # Records without a key fill one partition's batch and then move to the next.
         if index == self._turn:
             self._turn = (self._turn + 1) % self._count
         return True

@@ -41,7 +41,7 @@ class RemotingConnection:
         self.address = address
         self._timeout_s = timeout_s
         settings = LinkSettings(
-            # `connect` has the command's own time-out, and says so.
+            # `connect` applies the command's own timeout, and reports it.
             dial_timeout_s=timeout_s + 1,
             frame_bytes_max=RESPONSE_BYTES_MAX,
         )

@@ -25,7 +25,7 @@ _PREFIXES: Final = ("%DLQ%", "rmq.dlq.")
 
 
 class LetterId(NamedTuple):
-    """Where a dead letter lies."""
+    """The location of a dead letter."""
 
     group: str
     queue: int
@@ -124,7 +124,7 @@ async def resend(
     is_again: bool,
     is_dry_run: bool = False,
 ) -> Resend:
-    """Send one of them to where it came from, or elsewhere; or let the server check that alone."""
+    """Send one of them to its origin, or elsewhere; or have the server only check it."""
     header = ResendDeadLetterHeader(
         group=id_.group,
         queue=id_.queue,

@@ -75,7 +75,7 @@ async def overview(
     by_target: bool,
     progress: Callable[[int, int], None],
 ) -> Overview:
-    """Go over everything that waits; `progress` is told how much was counted, and of how much."""
+    """Scan all waiting messages; `progress` gets the number counted so far, and the total."""
     start, end, counted = 0, -1, 0
     counts: dict[tuple[str | None, str], list[int]] = {}
     soonest: list[DelayPlace] = []
@@ -101,7 +101,7 @@ async def overview(
         del soonest[limit + 1 :]
         start = part.next
         if end < 0:
-            # Without an end of its own a scan would never end while as many come as it meets.
+            # Without a fixed end a scan would not finish while messages arrive as fast as it reads.
             end = part.end
         progress(counted, part.waiting)
         if not 0 <= start < end:

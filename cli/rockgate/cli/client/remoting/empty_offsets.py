@@ -26,7 +26,7 @@ _AT_ONCE: Final = 1_000
 async def count(
     cluster: Cluster, remoting: RemotingConnection, ranges: Mapping[Place, tuple[int, int]]
 ) -> Mapping[Place, int] | None:
-    """The empty offsets of each range, where they are known; None if nobody tells."""
+    """The empty offsets of each range, where they are known; None if no server reports them."""
     wanted = {place: each for place, each in ranges.items() if each[0] < each[1]}
     if not wanted:
         return dict.fromkeys(ranges, 0)

@@ -55,6 +55,6 @@ async def describe(
 
 
 async def resolve(remoting: RemotingConnection, id_: str, *, is_commit: bool) -> Resolved:
-    """Decide one, if nobody has."""
+    """Decide one, if it is undecided."""
     header = ResolveHalfHeader(id=id_, commit=is_commit)
     return await remoting.ask(RequestCode.RESOLVE_HALF, header, Resolved)

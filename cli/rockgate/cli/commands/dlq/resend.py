@@ -150,7 +150,7 @@ async def _resend(
     is_again: bool,
     is_dry_run: bool,
 ) -> None:
-    """Send each; `done` grows meanwhile, for whoever breaks off."""
+    """Send each; `done` grows meanwhile, so that an interrupted run can report it."""
     from rockgate.cli.client.kafka.errors import Declined, Missed
     from rockgate.cli.client.remoting import dead_letters as wire
 
@@ -179,7 +179,7 @@ def _fields(each: Outcome, *, is_dry_run: bool) -> dict[str, Any]:
 
 
 def _show_part(done: list[Outcome], count: int, *, is_dry_run: bool) -> None:
-    """Say what was done until somebody broke off."""
+    """Report what was done before the interruption."""
     from rockgate.cli.text import tables
 
     if done:

@@ -30,7 +30,7 @@ rockgate topics describe --bootstrap-server kafka.example:9092
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """All that is told of some topics."""
+    """The full descriptions of some topics."""
 
     topics: list[Topic]
     bounds: dict[Place, Bounds]
