@@ -46,7 +46,9 @@ SMALL_HOUSE = (
     "gateway/rockgate/gateway/__init__.py",
     *(f"gateway/rockgate/gateway/{package}/__init__.py" for package in GATEWAY_PACKAGES),
     "sdk/rockgate/sdk/__init__.py",
+    "sdk/rockgate/sdk/admin/__init__.py",
     "sdk/rockgate/sdk/client/__init__.py",
+    "sdk/rockgate/sdk/consumer/__init__.py",
     "sdk/rockgate/sdk/producer/__init__.py",
     "pipeline/rockgate/pipeline/__init__.py",
     "cli/rockgate/cli/__init__.py",
@@ -89,8 +91,10 @@ BREAKS = {
         ("sdk/rockgate/sdk/__init__.py", "rockgate.store"),
         ("sdk/rockgate/sdk/__init__.py", "uvloop"),
     ],
-    "the sdk: producers over what every client needs": [
+    "the sdk: administration over consumers over producers over clients": [
         ("sdk/rockgate/sdk/client/__init__.py", "rockgate.sdk.producer"),
+        ("sdk/rockgate/sdk/producer/__init__.py", "rockgate.sdk.consumer"),
+        ("sdk/rockgate/sdk/consumer/__init__.py", "rockgate.sdk.admin"),
     ],
     "RocketMQ's client exists once, in the sdk": [
         ("cli/rockgate/cli/__init__.py", "rockgate.protocol.remoting.connection"),

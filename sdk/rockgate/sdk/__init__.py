@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rockgate.sdk.consumer.pull.lite_settings import LitePullSettings
     from rockgate.sdk.consumer.pull.membership import MembershipSettings
     from rockgate.sdk.consumer.pull.pull_consumer import PullConsumer, PullResult
+    from rockgate.sdk.consumer.pull.pull_tasks import PullTasks
     from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model, Start
     from rockgate.sdk.errors import (
         Closed,
@@ -80,6 +81,7 @@ _NAMES: Final = {
     "rockgate.sdk.consumer.broker_calls": ("PullStatus",),
     "rockgate.sdk.consumer.pull.lite_pull": ("LitePullConsumer",),
     "rockgate.sdk.consumer.pull.lite_settings": ("LitePullSettings",),
+    "rockgate.sdk.consumer.pull.pull_tasks": ("PullTasks",),
     "rockgate.sdk.consumer.pull.membership": ("MembershipSettings",),
     "rockgate.sdk.consumer.pull.pull_consumer": ("PullConsumer", "PullResult"),
     "rockgate.sdk.errors": (
@@ -154,6 +156,7 @@ __all__ = [
     "PullConsumer",
     "PullResult",
     "PullStatus",
+    "PullTasks",
     "Queue",
     "Received",
     "Refused",
