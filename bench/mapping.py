@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.measure.race import Work, race, ratio, steps_ms
 from bench.measure.results import Bar, Report
-from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.transcode.batches import BatchTranscoder
 from rockgate.gateway.transcode.dictionary import pack_record, read_message
 from rockgate.gateway.transcode.messages import Messages
 from rockgate.protocol import entry as envelope
@@ -78,7 +78,7 @@ def _race(
 
 def _to_batch(count: int, properties: bytes) -> dict[str, Work]:
     run = _run(count, SIZE, properties)
-    transcoding = Transcoding()
+    transcoding = BatchTranscoder()
     ours = functools.partial(transcoding.batch, QUEUE, run, 1)
     assert read_records(ours()[0]) == read_records(_general_batch(run))
     return {"ours": ours, "general": functools.partial(_general_batch, run)}
@@ -99,7 +99,7 @@ def _fetch(count: int, size: int) -> functools.partial[Iterator[Work]]:
     run = _run(count, size, PROPERTIES)
 
     def steps(run: Sequence[Slice]) -> Iterator[Work]:
-        yield functools.partial(Transcoding().batch, QUEUE, run, 1)
+        yield functools.partial(BatchTranscoder().batch, QUEUE, run, 1)
 
     return functools.partial(steps, run)
 

@@ -158,7 +158,7 @@ def check(world: Postponing, run: Run) -> None:
 def values_of(world: Postponing, first: int, records: list[Record]) -> list[bytes]:
     """The values of a batch, unless its transaction was aborted."""
     topic = world.store.topics.get("orders")
-    found = world.folds.unstable.aborted(topic.id, 0, first, first + 1)
+    found = world.folds.stable_offsets.aborted(topic.id, 0, first, first + 1)
     queue = world.queue()
     unit = queue.find(first)
     assert unit is not None

@@ -130,7 +130,7 @@ class Everything(Ledger):
             "end": store.log.end,
             "waiting": (store.delay.waiting_count, store.delay.next_due_ms),
             "unstable": [
-                self.folds.unstable.first_of(self.id("orders"), queue_id, self.producer.id)
+                self.folds.stable_offsets.first_of(self.id("orders"), queue_id, self.producer.id)
                 for queue_id in range(4)
             ],
             "halves": dict(self.halves.ended_counts),

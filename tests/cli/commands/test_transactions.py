@@ -208,7 +208,7 @@ def hang(wires: BothWires, topic: str, producer_id: int) -> None:
     done = store.appender.batch(
         queue, batch, count=1, record_ms=now_ms, stamp=lambda view, at: stamp(view, at, epoch)
     )
-    made[0].unstable.wrote(*key, producer_id, done.offset)
+    made[0].stable_offsets.wrote(*key, producer_id, done.offset)
     made[0].producers.record(
         *key,
         read_header(batch),

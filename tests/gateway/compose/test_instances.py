@@ -22,14 +22,14 @@ from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
-from rockgate.gateway.storage.long_poll import Waiting
-from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.storage.long_poll import PollRegistry
+from rockgate.gateway.transcode.batches import BatchTranscoder
 from rockgate.gateway.transcode.compressed_bodies import CompressedBodies
 from rockgate.gateway.transcode.transcoder import Transcoder
 
 ONE_OF: tuple[type, ...] = (
     *(BatchThreads, Durability, FetchSessions, CompressedBodies, PartitionReader, QueueSizes),
-    *(SettingsCache, VisibleBatches, Transcoder, Transcoding, Waiting, ColdReads),
+    *(SettingsCache, VisibleBatches, Transcoder, BatchTranscoder, PollRegistry, ColdReads),
 )
 
 

@@ -72,7 +72,7 @@ class Fetcher:
         self.version = version
         ids = count(100)
         self.sessions = FetchSessions(
-            world.waiting,
+            world.poll_registry,
             world.clock,
             sessions_max=sessions_max,
             partitions_max=partitions_max,
@@ -81,7 +81,7 @@ class Fetcher:
         self.handler = Fetch(
             topics=world.store.topics,
             queues=world.store.queues,
-            waiting=world.waiting,
+            poll_registry=world.poll_registry,
             sessions=self.sessions,
             reader=world.partitions,
             cold_reads=world.cold_reads,

@@ -83,7 +83,7 @@ class Server:
             identity=IDENTITY,
             store=world.store,
             folds=world.folds,
-            waiting=world.waiting,
+            poll_registry=world.poll_registry,
             durability=Durability(world.store),
             cold_reads=world.cold_reads,
             telemetry=Telemetry(),

@@ -19,8 +19,8 @@ from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.storage.cold_reads import ColdReads
-from rockgate.gateway.storage.long_poll import Waiting
-from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.storage.long_poll import PollRegistry
+from rockgate.gateway.transcode.batches import BatchTranscoder
 from rockgate.gateway.transcode.compressed_bodies import CompressedBodies
 from rockgate.gateway.transcode.keys import record_keys
 from rockgate.protocol.kafka.records.batch import (
@@ -56,9 +56,11 @@ class KafkaWorld(World):
 
     def open(self) -> None:
         super().open()
-        self.waiting = Waiting(self.hand)
-        self.store.attach(on_append=self.waiting.wake, on_flushed=self.waiting.wake_flushed)
-        self.waiting.follow(self.store.topics, self.store.queues)
+        self.poll_registry = PollRegistry(self.hand)
+        self.store.attach(
+            on_append=self.poll_registry.wake, on_flushed=self.poll_registry.wake_flushed
+        )
+        self.poll_registry.follow(self.store.topics, self.store.queues)
         self.epochs = LeaderEpochs(self.store.epochs, self.store.reader)
         self.cold_reads = ColdReads(self.store.residency, self.store.log)
         self.settings = SettingsCache(TopicDefaults())
@@ -89,13 +91,13 @@ class KafkaWorld(World):
         )
         self.store.deliveries.redeliver = lambda found, offset: None
         self.store.retention.keep(self.folds.held)
-        self.opening = CompressedBodies(self.waiting.wake_changed)
+        self.opening = CompressedBodies(self.poll_registry.wake_changed)
         self.partitions = PartitionReader(
             reader=self.store.reader,
             epochs=self.epochs,
-            transcoder=Transcoding(self.opening),
+            transcoder=BatchTranscoder(self.opening),
             shown=self.delays.shown,
-            unstable=self.folds.unstable,
+            stable_offsets=self.folds.stable_offsets,
         )
 
     def append(

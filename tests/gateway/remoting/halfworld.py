@@ -9,7 +9,7 @@ from tests.gateway.remoting.world import Everybody, FakeCaller, RemotingWorld
 from tests.world import CONFIG
 
 from rockgate.gateway.remoting.groups.clients import Client, Clients
-from rockgate.gateway.remoting.messages.check_back import Checking
+from rockgate.gateway.remoting.messages.check_back import CheckBacks
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.store.api.append import Draft, Intake
@@ -51,7 +51,7 @@ class HalfWorld(RemotingWorld):
             durability=self.durability,
             place=self.place,
         )
-        self.checking = Checking(
+        self.check_backs = CheckBacks(
             halves=self.halves,
             undecided=self.undecided,
             clients=self.clients,
@@ -91,5 +91,5 @@ class HalfWorld(RemotingWorld):
         return taken
 
     def settle(self) -> None:
-        while self.checking.step():
+        while self.check_backs.step():
             pass

@@ -18,7 +18,7 @@ from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.processors.pull import Pulls
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
 from rockgate.gateway.storage.cold_reads import ColdReads
-from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.remoting.codes import RequestCode
@@ -45,13 +45,15 @@ class PullWorld(RemotingWorld):
 
     def open(self) -> None:
         super().open()
-        self.waiting = Waiting(self.hand)
-        self.store.attach(on_append=self.waiting.wake, on_flushed=self.waiting.wake_flushed)
-        self.waiting.follow(self.store.topics, self.store.queues)
+        self.poll_registry = PollRegistry(self.hand)
+        self.store.attach(
+            on_append=self.poll_registry.wake, on_flushed=self.poll_registry.wake_flushed
+        )
+        self.poll_registry.follow(self.store.topics, self.store.queues)
         self.puller = Puller(
             reader=self.store.reader,
             cold_reads=ColdReads(self.store.residency, self.store.log),
-            unstable=StableOffsets(self.store.topics),
+            stable_offsets=StableOffsets(self.store.topics),
             transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24),
             now=self._now,
         )
@@ -62,9 +64,9 @@ class PullWorld(RemotingWorld):
             clients=Clients(Everybody(), 10**9),
             settings=self.settings,
             offsets=ConsumerOffsets(
-                self.store.progress, Everybody(), Resets(self.waiting.wake_changed)
+                self.store.progress, Everybody(), Resets(self.poll_registry.wake_changed)
             ),
-            waiting=self.waiting,
+            poll_registry=self.poll_registry,
             count_max=32,
             size_max=1 << 20,
             suspend_ms_max=self._suspend_ms_max,

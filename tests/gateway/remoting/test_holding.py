@@ -31,7 +31,7 @@ async def test_a_message_stored_right_behind_a_pull_ends_its_hold() -> None:
     world.put(b"in the same turn")
     await turns()
     assert [message.body for message in messages(told.result())] == [b"in the same turn"]
-    assert len(world.waiting) == 0
+    assert len(world.poll_registry) == 0
 
 
 @pytest.mark.row("LP-3")
@@ -55,7 +55,7 @@ async def test_every_other_pull_is_answered_at_once(
     world.put(b"old", "A")
     told = await world.begin(offset, **{**HOLD, **changes})
     assert told.done() and told.result().code == code
-    assert len(world.waiting) == 0 and world.hand.timers == []
+    assert len(world.poll_registry) == 0 and world.hand.timers == []
 
 
 @pytest.mark.row("H-02")

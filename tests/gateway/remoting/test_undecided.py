@@ -50,15 +50,15 @@ def test_a_check_that_fails_waits_before_the_next_try_and_holds_up_no_other(
     monkeypatch.setattr(world.halves, "read", reading)
     world.clock.advance(6 * SECOND)
     with pytest.raises(OSError, match="cannot be read"):
-        world.checking.step()
+        world.check_backs.step()
     asked = [fields["tranStateTableOffset"] for _, fields, _ in caller.told]
     assert (asked, tries) == ([str(offset) for offset in good], 1)
-    assert not world.checking.step()
+    assert not world.check_backs.step()
     world.pass_time(RETRY_MS - 1)
     assert tries == 1, "it waits"
     world.clock.advance(1)
     with pytest.raises(OSError, match="cannot be read"):
-        world.checking.step()
+        world.check_backs.step()
     assert tries == 2
     monkeypatch.undo()
     world.pass_time(RETRY_MS)

@@ -4,7 +4,7 @@ import pytest
 from tests.gateway.fakes import HandClock
 
 from rockgate.gateway.storage import long_poll as waiting_module
-from rockgate.gateway.storage.long_poll import LOOKS_PER_TURN, Waiting
+from rockgate.gateway.storage.long_poll import LOOKS_PER_TURN, PollRegistry
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.testing.memory_files import MemoryDisk
@@ -48,10 +48,10 @@ async def turn() -> None:
 async def test_an_append_wakes_those_who_wait_on_its_queue_and_no_others(
     queues: list[Queue],
 ) -> None:
-    waiting, orders, bills = Waiting(HandClock()), Counter(1), Counter(1)
-    told = waiting.poll(queues[:2], 1000, orders.look)
-    other = waiting.poll(queues[3:], 1000, bills.look)
-    waiting.wake(queues[1])
+    registry, orders, bills = PollRegistry(HandClock()), Counter(1), Counter(1)
+    told = registry.poll(queues[:2], 1000, orders.look)
+    other = registry.poll(queues[3:], 1000, bills.look)
+    registry.wake(queues[1])
     assert not told.done()
     await turn()
     assert told.result() == "told" and not other.done()
@@ -60,13 +60,13 @@ async def test_an_append_wakes_those_who_wait_on_its_queue_and_no_others(
 
 
 async def test_a_burst_of_appends_in_one_turn_costs_one_look(queues: list[Queue]) -> None:
-    waiting, counter = Waiting(HandClock()), Counter()
-    told = waiting.poll(queues, 1000, counter.look)
+    registry, counter = PollRegistry(HandClock()), Counter()
+    told = registry.poll(queues, 1000, counter.look)
     for queue in queues * 5:
-        waiting.wake(queue)
+        registry.wake(queue)
     await turn()
     assert counter.looks == [False]
-    waiting.wake(queues[0])
+    registry.wake(queues[0])
     await turn()
     assert counter.looks == [False, False]
     told.cancel()
@@ -74,7 +74,7 @@ async def test_a_burst_of_appends_in_one_turn_costs_one_look(queues: list[Queue]
 
 async def test_when_time_is_up_a_poll_takes_what_there_is(queues: list[Queue]) -> None:
     clock, counter = HandClock(), Counter()
-    told = Waiting(clock).poll(queues, 500, counter.look)
+    told = PollRegistry(clock).poll(queues, 500, counter.look)
     clock.advance(0.499)
     assert not told.done()
     clock.advance(0.001)
@@ -84,29 +84,29 @@ async def test_when_time_is_up_a_poll_takes_what_there_is(queues: list[Queue]) -
 @pytest.mark.parametrize("ending", ["cancelled", "told", "failed", "late"])
 async def test_however_a_poll_ends_nothing_of_it_is_left(ending: str, queues: list[Queue]) -> None:
     clock = HandClock()
-    waiting = Waiting(clock)
+    registry = PollRegistry(clock)
 
     def look(is_last: bool) -> str:
         if ending == "failed":
             raise ValueError("no")
         return "told"
 
-    told = waiting.poll(queues, 500, look)
-    assert waiting.queue_count == 4 and len(clock.timers) == 1 and len(waiting) == 1
+    told = registry.poll(queues, 500, look)
+    assert registry.queue_count == 4 and len(clock.timers) == 1 and len(registry) == 1
     if ending == "cancelled":
         told.cancel()
     elif ending == "late":
         clock.advance(1)
     else:
-        waiting.wake(queues[0])
+        registry.wake(queues[0])
     await turn()
     await turn()
-    assert waiting.queue_count == 0 and clock.timers == [] and told.done()
-    assert len(waiting) == 0
+    assert registry.queue_count == 0 and clock.timers == [] and told.done()
+    assert len(registry) == 0
     if ending == "failed":
         with pytest.raises(ValueError, match="no"):
             told.result()
-    waiting.wake(queues[0])
+    registry.wake(queues[0])
     await turn()
 
 
@@ -114,21 +114,21 @@ async def test_a_stop_answers_every_poll_with_what_there_is_and_lets_nobody_wait
     queues: list[Queue],
 ) -> None:
     clock = HandClock()
-    waiting, counters = Waiting(clock), [Counter() for _ in range(3)]
-    futures = [waiting.poll(queues, 1000, counter.look) for counter in counters]
-    waiting.finish()
+    registry, counters = PollRegistry(clock), [Counter() for _ in range(3)]
+    futures = [registry.poll(queues, 1000, counter.look) for counter in counters]
+    registry.finish()
     assert [future.result() for future in futures] == ["told"] * 3
-    late = waiting.poll(queues, 1000, Counter().look)
+    late = registry.poll(queues, 1000, Counter().look)
     clock.advance(0)
     assert late.result() == "told"
     await turn()
-    assert len(waiting) == 0
+    assert len(registry) == 0
 
 
 async def test_many_polls_on_one_queue_are_asked_over_several_turns(queues: list[Queue]) -> None:
-    waiting = Waiting(HandClock())
-    told = [waiting.poll(queues[:1], 1000, Counter(1).look) for _ in range(LOOKS_PER_TURN + 1)]
-    waiting.wake(queues[0])
+    registry = PollRegistry(HandClock())
+    told = [registry.poll(queues[:1], 1000, Counter(1).look) for _ in range(LOOKS_PER_TURN + 1)]
+    registry.wake(queues[0])
     await turn()
     assert sum(each.done() for each in told) == LOOKS_PER_TURN
     await turn()
@@ -136,46 +136,46 @@ async def test_many_polls_on_one_queue_are_asked_over_several_turns(queues: list
 
 
 def test_a_watcher_is_told_of_every_change_until_it_stops_watching(queues: list[Queue]) -> None:
-    waiting, noted = Waiting(HandClock()), Noted()
-    waiting.watch(queues[0], noted)
-    waiting.wake(queues[0])
-    waiting.wake(queues[1])
-    waiting.wake_changed(queues[0])
+    registry, noted = PollRegistry(HandClock()), Noted()
+    registry.watch(queues[0], noted)
+    registry.wake(queues[0])
+    registry.wake(queues[1])
+    registry.wake_changed(queues[0])
     assert noted.count == 2
-    waiting.unwatch(queues[0], noted)
-    waiting.unwatch(queues[0], noted)
-    waiting.wake(queues[0])
-    assert noted.count == 2 and waiting.queue_count == 0
+    registry.unwatch(queues[0], noted)
+    registry.unwatch(queues[0], noted)
+    registry.wake(queues[0])
+    assert noted.count == 2 and registry.queue_count == 0
 
 
 def test_a_sync_queue_has_news_after_the_flush_that_covers_its_last_append(
     queues: list[Queue],
 ) -> None:
-    waiting, noted = Waiting(HandClock()), Noted()
+    registry, noted = PollRegistry(HandClock()), Noted()
     queue = queues[0]
     queue.is_sync = True
     add(queue, 0)
-    waiting.wake(queue)
+    registry.wake(queue)
     # Whoever comes between the append and its flush is told as well.
-    waiting.watch(queue, noted)
+    registry.watch(queue, noted)
     assert noted.count == 0
     add(queue, 100)
-    waiting.wake(queue)
-    waiting.wake_flushed(100)
+    registry.wake(queue)
+    registry.wake_flushed(100)
     assert noted.count == 1
-    waiting.wake_flushed(200)
+    registry.wake_flushed(200)
     assert noted.count == 2
-    waiting.wake_flushed(300)
+    registry.wake_flushed(300)
     assert noted.count == 2
 
 
 def test_a_topic_that_goes_is_told_to_all_who_watch_one_of_its_queues(queues: list[Queue]) -> None:
-    waiting, orders, bills = Waiting(HandClock()), Noted(), Noted()
-    waiting.watch(queues[0], orders)
-    waiting.watch(queues[2], orders)
-    waiting.watch(queues[3], bills)
-    waiting.wake_topic(b"o" * 16)
-    waiting.wake_topic(b"x" * 16)
+    registry, orders, bills = PollRegistry(HandClock()), Noted(), Noted()
+    registry.watch(queues[0], orders)
+    registry.watch(queues[2], orders)
+    registry.watch(queues[3], bills)
+    registry.wake_topic(b"o" * 16)
+    registry.wake_topic(b"x" * 16)
     assert (orders.count, bills.count) == (2, 0)
 
 
@@ -183,9 +183,9 @@ async def test_polls_that_have_much_to_look_at_are_asked_over_several_turns(
     queues: list[Queue], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waiting_module, "SECONDS_PER_TURN", 0.0)
-    waiting, counters = Waiting(HandClock()), [Counter() for _ in range(3)]
-    polls = [waiting.poll(queues[:1], 1000, counter.look) for counter in counters]
-    waiting.wake(queues[0])
+    registry, counters = PollRegistry(HandClock()), [Counter() for _ in range(3)]
+    polls = [registry.poll(queues[:1], 1000, counter.look) for counter in counters]
+    registry.wake(queues[0])
     for asked in range(1, 4):
         await turn()
         assert [len(counter.looks) for counter in counters] == [1] * asked + [0] * (3 - asked)
@@ -194,14 +194,14 @@ async def test_polls_that_have_much_to_look_at_are_asked_over_several_turns(
 
 
 async def test_an_append_costs_the_same_however_many_wait(queues: list[Queue]) -> None:
-    waiting, counters = Waiting(HandClock()), [Counter(1) for _ in range(3 * LOOKS_PER_TURN)]
-    polls = [waiting.poll(queues[:1], 1000, counter.look) for counter in counters]
+    registry, counters = PollRegistry(HandClock()), [Counter(1) for _ in range(3 * LOOKS_PER_TURN)]
+    polls = [registry.poll(queues[:1], 1000, counter.look) for counter in counters]
     for _ in range(5):
-        waiting.wake(queues[0])
+        registry.wake(queues[0])
     assert not any(counter.looks for counter in counters), "nobody is asked by the append itself"
-    assert len(waiting._woken) == 0, "nor noted one by one"
+    assert len(registry._woken) == 0, "nor noted one by one"
     for _ in range(4):
         await turn()
     assert all(poll.done() for poll in polls)
     assert all(len(counter.looks) == 1 for counter in counters)
-    assert waiting.queue_count == 0
+    assert registry.queue_count == 0

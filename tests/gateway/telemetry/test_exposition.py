@@ -70,7 +70,7 @@ def test_a_renamed_metric_is_exported_under_both_names() -> None:
     page.add(metrics.ANSWER_BYTES, 7, "Produce")
     delays = Durations((0.1,))
     delays.add(0.05)
-    page.add_durations(metrics.LATENESS, delays)
+    page.add_durations(metrics.EVENT_LOOP_DELAY, delays)
     found = read(page)
     for new, old in (
         ("rockgate_kafka_response_bytes_total", "rockgate_kafka_answer_bytes_total"),

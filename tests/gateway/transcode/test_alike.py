@@ -11,7 +11,7 @@ from tests.budget import budget
 from tests.gateway.kafka.world import KafkaWorld
 from tests.world import NOW_MS
 
-from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.transcode.batches import BatchTranscoder
 from rockgate.protocol.entry import BORN_HOST_V6, COMPRESSED, MOVED
 from rockgate.store.log.commitlog import NO_HOST, Draft
 from rockgate.store.queues.queueindex import Unit
@@ -57,7 +57,7 @@ class Filled:
 
     def batch(self, offset: int = 0, end: int = ALL, size_max: int = SIZE_MAX) -> bytearray:
         run = self.reader.messages(self.queue, offset, end, size_max, at_least_one=True, cold=None)
-        batch, count = Transcoding().batch(self.queue, run, 3)
+        batch, count = BatchTranscoder().batch(self.queue, run, 3)
         assert count == len(run)
         return batch
 
@@ -84,7 +84,7 @@ def test_a_producers_messages_are_read_in_columns(
     run = filled.alike(3)
     assert run is not None
     assert (run.first.base, run.last.base) == (3, 199)
-    assert Transcoding().alike(run, 3) == filled.batch(3)
+    assert BatchTranscoder().alike(run, 3) == filled.batch(3)
 
 
 def test_they_end_where_a_reader_may_not_see_on(filled: Filled) -> None:
@@ -136,7 +136,7 @@ def test_properties_without_an_id_where_it_belongs_do_so_too(
 ) -> None:
     filled.add(properties=properties)
     run = filled.alike()
-    assert run is not None and Transcoding().alike(run, 3) is None
+    assert run is not None and BatchTranscoder().alike(run, 3) is None
 
 
 def test_few_messages_are_not_worth_it(filled: Filled) -> None:
@@ -186,7 +186,7 @@ def test_whatever_is_read_in_columns_is_the_same_batch(
     properties: bytes, sent: Sequence[tuple[int, int]], size: int
 ) -> None:
     filled = Filled()
-    transcoding = Transcoding()
+    transcoding = BatchTranscoder()
     for flip, born_ms in sent:
         packed = properties if flip else properties.replace(b"WAIT", b"wait")
         filled.add(1, body=bytes(size), properties=packed, born_ms=born_ms)

@@ -15,7 +15,7 @@ from tests.gateway.transcode.strategies import batches, texts
 from tests.store.reading import entries
 from tests.world import NOW_MS
 
-from rockgate.gateway.transcode.batches import BatchCache, Transcoding
+from rockgate.gateway.transcode.batches import BatchCache, BatchTranscoder
 from rockgate.gateway.transcode.compressed_bodies import INFLATED_BYTES_MAX
 from rockgate.gateway.transcode.dictionary import read_message
 from rockgate.gateway.transcode.messages import Messages
@@ -40,7 +40,7 @@ def record_of(properties: dict[str, str], sys_flag: int = 0, body: bytes = b"bod
     run = world.store.reader.messages(
         world.queue(), 0, 1 << 62, 1 << 30, at_least_one=True, cold=None
     )
-    batch, count = Transcoding().batch(world.queue(), run, 7)
+    batch, count = BatchTranscoder().batch(world.queue(), run, 7)
     assert count == 1
     assert check(batch).leader_epoch == 7
     [record] = read_records(batch)
@@ -93,7 +93,7 @@ def run_of(sent: Sequence[Sent]) -> list[Slice]:
 
 
 def records_of(sent: Sequence[Sent]) -> list[Record]:
-    batch, count = Transcoding().batch(QUEUE, run_of(sent), 3)
+    batch, count = BatchTranscoder().batch(QUEUE, run_of(sent), 3)
     assert count == len(sent)
     header = check(batch)
     assert (header.base_offset, header.record_count) == (0, len(sent))
@@ -208,16 +208,16 @@ def test_a_topic_over_127_bytes_is_read_as_any_other() -> None:
     run = world.store.reader.messages(
         world.queue("t" * 200), 0, 1 << 62, 1 << 30, at_least_one=True, cold=None
     )
-    [record] = read_records(Transcoding().batch(QUEUE, run, 1)[0])
+    [record] = read_records(BatchTranscoder().batch(QUEUE, run, 1)[0])
     assert (record.key, record.value) == (b"k", b"message")
 
 
 def test_a_batch_of_compressed_bodies_ends_when_enough_came_out() -> None:
     body = zlib.compress(bytes(INFLATED_BYTES_MAX // 2))
     run = run_of([Sent(body, b"", COMPRESSED)] * 5)
-    batch, count = Transcoding().batch(QUEUE, run, 1)
+    batch, count = BatchTranscoder().batch(QUEUE, run, 1)
     assert (count, check(batch).record_count) == (2, 2)
-    batch, count = Transcoding().batch(QUEUE, run[count:], 1)
+    batch, count = BatchTranscoder().batch(QUEUE, run[count:], 1)
     assert [record.offset for record in read_records(batch)] == [2, 3]
 
 
@@ -246,7 +246,7 @@ def test_messages_that_differ_in_little_but_their_ids_are_what_the_dictionary_sa
 
 
 def test_names_of_headers_are_not_kept_without_bound() -> None:
-    transcoding = Transcoding()
+    transcoding = BatchTranscoder()
     names = [
         Sent(b"", b"".join(b"n%d\x01v\x02" % (at + step) for step in range(900)))
         for at in range(0, 9000, 900)
@@ -260,12 +260,12 @@ def test_names_of_headers_are_not_kept_without_bound() -> None:
 def test_times_that_are_too_far_apart_are_of_two_batches(ends: tuple[int, int]) -> None:
     sent = [Sent(b"first", born_ms=ends[0]), Sent(b"second", born_ms=ends[1])]
     run = run_of(sent)
-    batch, count = Transcoding().batch(QUEUE, run, 3)
+    batch, count = BatchTranscoder().batch(QUEUE, run, 3)
     assert (count, [(r.timestamp, r.value) for r in read_records(batch)]) == (
         1,
         [(ends[0], b"first")],
     )
-    batch, count = Transcoding().batch(QUEUE, run[1:], 3)
+    batch, count = BatchTranscoder().batch(QUEUE, run[1:], 3)
     assert [(r.timestamp, r.value) for r in read_records(batch)] == [(ends[1], b"second")]
 
 

@@ -33,7 +33,7 @@ class Both(Postponing):
         self.puller = Puller(
             reader=self.store.reader,
             cold_reads=ColdReads(self.store.residency, self.store.log),
-            unstable=self.folds.unstable,
+            stable_offsets=self.folds.stable_offsets,
             transcoder=self.transcoder,
         )
         self.lookup = MessageLookup(

@@ -19,7 +19,7 @@ def test_delayed_records_and_markers_leave_empty_offsets() -> None:
     topic = admin.topic("a", 2)
     empty = admin.folds.empty
     schedule(admin, topic, 0, 3, 4, 9_000)
-    admin.folds.unstable.ended(
+    admin.folds.stable_offsets.ended(
         (topic.id, 0), 7, first=5, offset=6, is_abort=False, high_watermark=7
     )
     assert empty.count(topic.id, 0, 0, 10_000) == 4

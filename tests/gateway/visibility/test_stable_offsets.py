@@ -78,7 +78,7 @@ def test_nothing_counts_as_committed_before_its_marker_is_on_disk() -> None:
     key = (topic.id, 0)
     ledger.coordinator.add("tx", producer, [key])
     ledger.append()
-    ledger.folds.unstable.wrote(*key, producer.id, 0)
+    ledger.folds.stable_offsets.wrote(*key, producer.id, 0)
     ledger.store.flush()
     assert ledger.bounds() == (0, 1)
     ledger.coordinator.end("tx", producer, True, True)
@@ -149,13 +149,15 @@ def test_aborted_transactions_of_deleted_records_are_forgotten_though_nobody_rea
     for at in range(3):
         ledger.write(producer, 0, b"%d" % at)
         producer = ledger.end(producer, commit=False).producer
-    assert len(ledger.folds.unstable.aborted(topic.id, 0, 0, 99)) == 3
+    assert len(ledger.folds.stable_offsets.aborted(topic.id, 0, 0, 99)) == 3
     ledger.store.topics.advance_log_starts({topic: {0: 4}})
-    assert len(ledger.folds.unstable.aborted(topic.id, 0, 0, 99)) == 1
+    assert len(ledger.folds.stable_offsets.aborted(topic.id, 0, 0, 99)) == 1
     assert ledger.read() == []
     ledger.store.topics.advance_log_starts({topic: {0: 6}})
-    assert ledger.folds.unstable.aborted(topic.id, 0, 0, 99) == []
-    assert ledger.folds.unstable._queues == {}, "a partition without transactions costs nothing"
+    assert ledger.folds.stable_offsets.aborted(topic.id, 0, 0, 99) == []
+    assert ledger.folds.stable_offsets._queues == {}, (
+        "a partition without transactions costs nothing"
+    )
 
 
 def test_a_deleted_topic_takes_its_transactions_along() -> None:
@@ -168,7 +170,7 @@ def test_a_deleted_topic_takes_its_transactions_along() -> None:
     ledger.store.topics.delete([topic])
     assert ledger.end(producer, commit=True).code == 0
     assert ledger.read(topic="other") == [b"b"]
-    assert ledger.folds.unstable.partitions_of(producer.id) == []
+    assert ledger.folds.stable_offsets.partitions_of(producer.id) == []
 
 
 # A model: what a reader of committed data sees is what was committed, in the order it was written.

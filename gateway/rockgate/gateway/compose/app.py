@@ -43,7 +43,7 @@ from rockgate.gateway.runtime.malloc_trim import Trimming, TrimmingThread
 from rockgate.gateway.runtime.tuning import Freezer, tune_allocator, tune_collector, tune_threads
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
-from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
@@ -158,9 +158,9 @@ class Server:
         store, folds, remoting_folds = await self._open(resources, data_dir, host, threads)
         self._failing = lambda: str(store.syncs.failure or "")
         telemetry.sources += [StoreSource(store), BatchSource(threads)]
-        waiting = Waiting()
-        store.attach(on_append=waiting.wake, on_flushed=waiting.wake_flushed)
-        waiting.follow(store.topics, store.queues)
+        poll_registry = PollRegistry()
+        store.attach(on_append=poll_registry.wake, on_flushed=poll_registry.wake_flushed)
+        poll_registry.follow(store.topics, store.queues)
         durability = Durability(store)
         cold_reads = ColdReads(store.residency, store.log)
         identity = identify(data_dir, config.server.node_id)
@@ -172,7 +172,7 @@ class Server:
             identity=identity,
             store=store,
             folds=folds,
-            waiting=waiting,
+            poll_registry=poll_registry,
             durability=durability,
             cold_reads=cold_reads,
             telemetry=telemetry,
@@ -184,9 +184,9 @@ class Server:
             store=store,
             folds=remoting_folds,
             groups=groups,
-            unstable=folds.unstable,
+            stable_offsets=folds.stable_offsets,
             empty=folds.empty,
-            waiting=waiting,
+            poll_registry=poll_registry,
             durability=durability,
             cold_reads=cold_reads,
             store_host=host,

@@ -46,7 +46,7 @@ from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
-from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
@@ -65,7 +65,7 @@ class KafkaFolds:
     producers: Producers
     groups: SavedGroups
     transactions: Transactions
-    unstable: StableOffsets
+    stable_offsets: StableOffsets
     held: HeldEntries
     configs: ResourceConfigs
     quotas: KeptQuotas
@@ -74,13 +74,13 @@ class KafkaFolds:
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> "KafkaFolds":
         """Make them empty; the store restores them."""
-        unstable, empty = StableOffsets(topics), EmptyOffsets(topics)
-        unstable.on_ended.append(empty.marked)
+        stable_offsets, empty = StableOffsets(topics), EmptyOffsets(topics)
+        stable_offsets.on_ended.append(empty.marked)
         return cls(
             Producers(journal, topics),
             SavedGroups(journal),
             Transactions(),
-            unstable,
+            stable_offsets,
             HeldEntries(topics),
             ResourceConfigs(journal),
             KeptQuotas(journal),
@@ -93,7 +93,7 @@ class KafkaFolds:
             self.producers,
             self.groups,
             self.transactions,
-            self.unstable,
+            self.stable_offsets,
             self.held,
             self.configs.fold,
             self.quotas.fold,
@@ -111,7 +111,7 @@ class KafkaAssembly:
         identity: Identity,
         store: Store,
         folds: KafkaFolds,
-        waiting: Waiting,
+        poll_registry: PollRegistry,
         durability: Durability,
         cold_reads: ColdReads,
         telemetry: Telemetry,
@@ -124,7 +124,7 @@ class KafkaAssembly:
         self.identity = identity
         self.store = store
         self.folds = folds
-        self.waiting = waiting
+        self.poll_registry = poll_registry
         self.durability = durability
         self._cold_reads = cold_reads
         self.telemetry = telemetry
@@ -172,7 +172,7 @@ class KafkaAssembly:
             ),
         ]
         resources.push_async_callback(connections.drain, config.server.drain_ms_max / 1000)
-        resources.callback(self.waiting.finish)
+        resources.callback(self.poll_registry.finish)
         resources.callback(groups.finish)
         resources.callback(listener.close)
         await listener.listen(connections.session, backlog=config.kafka.backlog)
@@ -241,7 +241,7 @@ class KafkaAssembly:
         coordinator = Coordinator(
             transactions=folds.transactions,
             producers=folds.producers,
-            markers=markers(store, folds.unstable, folds.producers, folds.held),
+            markers=markers(store, folds.stable_offsets, folds.producers, folds.held),
             appender=store.appender,
             progress=store.progress,
             topics=store.topics,
@@ -274,15 +274,15 @@ class KafkaAssembly:
             reading=ReadPath(
                 cold_reads=self._cold_reads,
                 store=store,
-                waiting=self.waiting,
+                poll_registry=self.poll_registry,
                 delays=self.delays,
-                unstable=self.folds.unstable,
+                stable_offsets=self.folds.stable_offsets,
                 threads=self.threads,
             ),
             sizes=self._sizes(),
             producers=self.folds.producers,
             transactions=self.folds.transactions,
-            unstable=self.folds.unstable,
+            stable_offsets=self.folds.stable_offsets,
             delays=self.delays,
             threads=self.threads,
             coordinator=self.coordinator,
@@ -296,7 +296,7 @@ class KafkaAssembly:
             placement=placement,
             progress=StoreProgress(store.progress),
             metadata_cache=metadata_cache,
-            waiting=self.waiting,
+            poll_registry=self.poll_registry,
             groups=groups,
             groups_config=config.groups,
             topics_config=config.topics,

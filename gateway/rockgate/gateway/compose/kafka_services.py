@@ -49,9 +49,9 @@ from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
-from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.gateway.topics.config import TopicsConfig
-from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.transcode.batches import BatchTranscoder
 from rockgate.gateway.transcode.compressed_bodies import CompressedBodies
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.store.api.held import HeldEntries
@@ -66,9 +66,9 @@ class ReadPath:
         *,
         store: Store,
         cold_reads: ColdReads,
-        waiting: Waiting,
+        poll_registry: PollRegistry,
         delays: RecordDelays,
-        unstable: StableOffsets,
+        stable_offsets: StableOffsets,
         threads: BatchThreads,
     ) -> None:
         self.epochs = LeaderEpochs(store.epochs, store.reader)
@@ -76,9 +76,9 @@ class ReadPath:
         self.reader = PartitionReader(
             reader=store.reader,
             epochs=self.epochs,
-            transcoder=Transcoding(CompressedBodies(waiting.wake_changed)),
+            transcoder=BatchTranscoder(CompressedBodies(poll_registry.wake_changed)),
             shown=delays.shown,
-            unstable=unstable,
+            stable_offsets=stable_offsets,
         )
         self.search = TimeSearch(store.reader, self.epochs, self.cold_reads, threads)
 
@@ -96,7 +96,7 @@ class Services:
     sizes: QueueSizes
     producers: Producers
     transactions: Transactions
-    unstable: StableOffsets
+    stable_offsets: StableOffsets
     delays: RecordDelays
     threads: BatchThreads
     coordinator: Coordinator
@@ -110,7 +110,7 @@ class Services:
     placement: Placement
     progress: GroupProgress
     metadata_cache: MetadataCache
-    waiting: Waiting
+    poll_registry: PollRegistry
     groups: Groups
     groups_config: GroupsConfig
     topics_config: TopicsConfig
@@ -153,9 +153,9 @@ def fetch(services: Services) -> Fetch:
     return Fetch(
         topics=services.store.topics,
         queues=services.store.queues,
-        waiting=services.waiting,
+        poll_registry=services.poll_registry,
         sessions=FetchSessions(
-            services.waiting,
+            services.poll_registry,
             services.store.clock,
             sessions_max=config.fetch_sessions_max,
             partitions_max=config.fetch_session_partitions_max,
@@ -194,7 +194,7 @@ def offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
 
 
 def markers(
-    store: Store, unstable: StableOffsets, producers: Producers, held: HeldEntries
+    store: Store, stable_offsets: StableOffsets, producers: Producers, held: HeldEntries
 ) -> Markers:
     """Make what writes the markers of transactions."""
     return Markers(
@@ -204,7 +204,7 @@ def markers(
         clock=store.clock,
         epochs=store.epochs,
         deliveries=store.deliveries,
-        unstable=unstable,
+        stable_offsets=stable_offsets,
         producers=producers,
         held=held,
     )
@@ -212,11 +212,11 @@ def markers(
 
 def write_txn_markers(services: Services) -> WriteTxnMarkers:
     """Make WriteTxnMarkers."""
-    store, producers, unstable = services.store, services.producers, services.unstable
+    store, producers, stable_offsets = services.store, services.producers, services.stable_offsets
     return WriteTxnMarkers(
         topics=store.topics,
-        markers=markers(store, unstable, producers, services.delays.held),
-        unstable=unstable,
+        markers=markers(store, stable_offsets, producers, services.delays.held),
+        stable_offsets=stable_offsets,
         durability=services.durability,
         accepts_all=services.transactions_config.accept_markers,
     )

@@ -68,7 +68,7 @@ HANDLERS: tuple[Row[Services], ...] = (
             producers=s.producers,
             settings=s.settings,
             writes=TransactionalWrites(
-                coordinator=s.coordinator, unstable=s.unstable, producers=s.producers
+                coordinator=s.coordinator, stable_offsets=s.stable_offsets, producers=s.producers
             ),
             delays=s.delays,
         ),
@@ -271,7 +271,9 @@ HANDLERS: tuple[Row[Services], ...] = (
     ),
     row(
         api.DESCRIBE_PRODUCERS,
-        lambda s: DescribeProducers(catalog=s.catalog, producers=s.producers, unstable=s.unstable),
+        lambda s: DescribeProducers(
+            catalog=s.catalog, producers=s.producers, stable_offsets=s.stable_offsets
+        ),
     ),
     row(
         api.DESCRIBE_TRANSACTIONS,

@@ -54,7 +54,7 @@ class RemotingAssembly:
                 self._source(),
             ]
         resources.push_async_callback(connections.drain, self._drain_ms_max / 1000)
-        resources.callback(services.waiting.finish)
+        resources.callback(services.poll_registry.finish)
         resources.callback(listener.close)
         await listener.listen(connections.session, backlog=config.backlog)
         if is_open:
@@ -79,7 +79,7 @@ class RemotingAssembly:
         return {
             "clients": now_and_then(clock, services.clients.expire),
             "locks": now_and_then(clock, services.locks.expire),
-            "checks": services.checking.step,
+            "checks": services.check_backs.step,
         }
 
     def _source(self) -> BrokerSource:
@@ -89,7 +89,7 @@ class RemotingAssembly:
             puller=services.puller,
             transcoder=services.transcoder,
             halves=services.halves,
-            checking=services.checking,
+            check_backs=services.check_backs,
             retries=services.retries,
             dead_letters=services.dead_letters,
         )

@@ -19,7 +19,7 @@ from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.locks import Locks
 from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets, Resets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
-from rockgate.gateway.remoting.messages.check_back import Checking
+from rockgate.gateway.remoting.messages.check_back import CheckBacks
 from rockgate.gateway.remoting.messages.delay import Delays
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
@@ -29,7 +29,7 @@ from rockgate.gateway.remoting.messages.sender import MessageKind, Sender
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
-from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.aborted import AbortedBatches
@@ -70,9 +70,9 @@ class RemotingServices:
         store: Store,
         folds: RemotingFolds,
         groups: Groups,
-        unstable: StableOffsets,
+        stable_offsets: StableOffsets,
         empty: EmptyOffsets,
-        waiting: Waiting,
+        poll_registry: PollRegistry,
         durability: Durability,
         cold_reads: ColdReads,
         store_host: bytes,
@@ -81,7 +81,7 @@ class RemotingServices:
         self.config = remoting = config.remoting
         self.store = store
         self.folds = folds
-        self.waiting = waiting
+        self.poll_registry = poll_registry
         self.durability = durability
         self.store_host = store_host
         self.empty_offsets = EmptyOffsetsAdmin(store.queues, empty)
@@ -94,26 +94,26 @@ class RemotingServices:
         ownership = GroupOwnership(groups)
         call_soon = asyncio.get_running_loop().call_soon
         self.clients = Clients(ownership, remoting.client_expiry_ms, call_soon)
-        resets = Resets(waiting.wake_changed)
+        resets = Resets(poll_registry.wake_changed)
         self.clients.on_emptied.append(resets.forget)
         self.offsets = ConsumerOffsets(store.progress, ownership, resets)
         self.transcoder = Transcoder(
             cache_bytes_max=remoting.batch_cache_bytes_max,
             message_bytes_max=remoting.frame_bytes_max - HEADER_ROOM,
-            is_aborted=AbortedBatches(store.topics, unstable),
+            is_aborted=AbortedBatches(store.topics, stable_offsets),
             threads=threads,
         )
         self.puller = Puller(
             reader=store.reader,
             cold_reads=cold_reads,
-            unstable=unstable,
+            stable_offsets=stable_offsets,
             transcoder=self.transcoder,
         )
         self.lookup = MessageLookup(store.lookup, self.puller.end, self.transcoder)
         self.locks = Locks(remoting.lock_expiry_ms)
         self.polls = LongPolls(remoting.waiting_pulls_max, remoting.waiting_bytes_max)
         self._make_senders()
-        self.checking = Checking(
+        self.check_backs = CheckBacks(
             halves=self.halves,
             undecided=folds.halves,
             clients=self.clients,
@@ -182,7 +182,7 @@ class RemotingServices:
             cold_reads=cold_reads,
             undecided=folds.halves,
             halves=self.halves,
-            checking=self.checking,
+            check_backs=self.check_backs,
             clients=self.clients,
         )
         self.delay_admin = DelayAdmin(

@@ -119,7 +119,7 @@ def _pulls(services: RemotingServices) -> Pulls:
         clients=services.clients,
         settings=services.folds.settings,
         offsets=services.offsets,
-        waiting=services.waiting,
+        poll_registry=services.poll_registry,
         count_max=config.pull_messages_max,
         size_max=min(config.pull_bytes_max, config.frame_bytes_max - HEADER_ROOM),
         suspend_ms_max=config.suspend_ms_max,

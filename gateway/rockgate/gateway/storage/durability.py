@@ -33,7 +33,7 @@ class Durability:
         self._flusher = store.flusher
         self._is_sync = store.config.flush == "sync"
         self._seconds_max = store.config.flush_timeout_ms / 1000
-        self._gathered: list[_Held] = []
+        self._gathered: list[_PendingAnswer] = []
 
     def after_changes(self, answer: A, *, is_sync: bool = False) -> A | asyncio.Future[A]:
         """The answer, once every change made so far is as safe as the server's setting says.
@@ -53,7 +53,7 @@ class Durability:
         future: asyncio.Future[A] = loop.create_future()
         if not self._gathered:
             loop.call_soon(self._ask)
-        self._gathered.append(_Held(position, future, answer))
+        self._gathered.append(_PendingAnswer(position, future, answer))
         return future
 
     def _ask(self) -> None:
@@ -82,7 +82,7 @@ class Durability:
         self._flusher.when_flushed(max(each.position for each in held), told)
 
 
-class _Held(NamedTuple):
+class _PendingAnswer(NamedTuple):
     """An answer that is held back."""
 
     position: int

@@ -44,27 +44,27 @@ class Watcher(Protocol):
 class Poll(Generic[Result]):
     """One waiting request. Whatever ends its future ends the poll."""
 
-    __slots__ = ("_look", "_on_end", "_timer", "_waiting", "future", "queues")
+    __slots__ = ("_look", "_on_end", "_registry", "_timer", "future", "queues")
 
     def __init__(
         self,
-        waiting: Waiting,
+        registry: PollRegistry,
         wait_ms: int,
         look: Callable[[bool], Result | None],
         on_end: Callable[[], None] | None,
     ) -> None:
-        self._waiting = waiting
+        self._registry = registry
         self._look = look
         self._on_end = on_end
         self.queues: tuple[Queue, ...] = ()
         """Those whose changes wake it."""
         self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self.future.add_done_callback(self._end)
-        self._timer: Timer = waiting.clock.call_later(wait_ms / 1000, self.look_last)
+        self._timer: Timer = registry.clock.call_later(wait_ms / 1000, self.look_last)
 
     def wake(self) -> None:
         """Let it be asked again, soon."""
-        self._waiting.wake_poll(self)
+        self._registry.wake_poll(self)
 
     def look(self, is_last: bool = False) -> None:
         """Ask whether there is enough now, or take what there is if time is up."""
@@ -84,12 +84,12 @@ class Poll(Generic[Result]):
 
     def _end(self, future: asyncio.Future[Result]) -> None:
         self._timer.cancel()
-        self._waiting.forget(self)
+        self._registry.forget(self)
         if self._on_end is not None:
             self._on_end()
 
 
-class Waiting:
+class PollRegistry:
     """All polls that wait, and all who watch a queue."""
 
     def __init__(self, clock: Clock | None = None) -> None:

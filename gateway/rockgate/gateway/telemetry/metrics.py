@@ -49,7 +49,7 @@ STARTED = Metric(
     _GAUGE,
     "Start time of the process as a Unix timestamp, in seconds.",
 )
-LATENESS = Metric(
+EVENT_LOOP_DELAY = Metric(
     "rockgate_event_loop_delay_seconds", _HISTOGRAM, "Event-loop delay, sampled at 10 Hz."
 )
 SCRAPE = Metric("rockgate_scrape_seconds", _GAUGE, "Time taken to build this page.")
@@ -78,7 +78,7 @@ CONNECTIONS_MADE = Metric(
     _COUNTER,
     "Connections accepted since start, including those rejected at the limit.",
 )
-HELD = Metric(
+REQUEST_BYTES_IN_FLIGHT = Metric(
     "rockgate_kafka_request_bytes_in_flight",
     _GAUGE,
     "Size of requests received but not yet answered, over all connections.",
@@ -250,7 +250,7 @@ DELAY_LOST = Metric(
 
 TOPICS = Metric("rockgate_topics", _GAUGE, "Topics.")
 PARTITIONS = Metric("rockgate_partitions", _GAUGE, "Partitions over all topics.")
-TOPICS_HIDDEN = Metric(
+TOPICS_WITHOUT_SERIES = Metric(
     "rockgate_topics_without_series",
     _GAUGE,
     "Topics without series of their own because of `metrics.topics_max`.",
@@ -318,7 +318,7 @@ _ALL = (
     ANONYMOUS,
     FILES,
     STARTED,
-    LATENESS,
+    EVENT_LOOP_DELAY,
     SCRAPE,
     REQUESTS,
     ERRORS,
@@ -326,7 +326,7 @@ _ALL = (
     ANSWER_BYTES,
     CONNECTIONS,
     CONNECTIONS_MADE,
-    HELD,
+    REQUEST_BYTES_IN_FLIGHT,
     THROTTLED,
     THROTTLED_SECONDS,
     REMOTING_REQUESTS,
@@ -373,7 +373,7 @@ _ALL = (
     DELAY_LOST,
     TOPICS,
     PARTITIONS,
-    TOPICS_HIDDEN,
+    TOPICS_WITHOUT_SERIES,
     TOPIC_MESSAGES,
     TOPIC_BYTES,
     TOPIC_FETCHED,

@@ -36,7 +36,7 @@ class ProcessSource:
             page.add(metrics.ANONYMOUS, memory[1])
         if (_PROC / "fd").is_dir():
             page.add(metrics.FILES, len(os.listdir(_PROC / "fd")))
-        page.add_durations(metrics.LATENESS, self._loop.lateness)
+        page.add_durations(metrics.EVENT_LOOP_DELAY, self._loop.lateness)
         yield
 
 

@@ -109,7 +109,7 @@ class BatchCache:
             self._cache.put(position, (batch, next_offset), size)
 
 
-class Transcoding:
+class BatchTranscoder:
     """Reads message entries as record batches. Keeps the names of headers, encoded."""
 
     def __init__(

@@ -27,14 +27,14 @@ class TransactionIndex(Protocol):
 class AbortedBatches:
     """Says of a batch whether its transaction was aborted."""
 
-    def __init__(self, topics: TopicLookup, unstable: TransactionIndex) -> None:
+    def __init__(self, topics: TopicLookup, transactions: TransactionIndex) -> None:
         self._topics = topics
-        self._unstable = unstable
+        self._transactions = transactions
 
     def __call__(self, origin: Origin) -> bool:
         """Whether a transactional batch is to be hidden."""
         topic = self._topics.owner(origin.topic, origin.position)
         if topic is None:
             return False
-        found = self._unstable.aborted(topic.id, origin.queue_id, origin.base, origin.base + 1)
+        found = self._transactions.aborted(topic.id, origin.queue_id, origin.base, origin.base + 1)
         return any(producer_id == origin.producer_id for _, _, producer_id in found)

@@ -108,7 +108,7 @@ def test_a_full_fetch_closes_the_session_it_names(epoch: int) -> None:
     assert (answer.session_id == 0) == (epoch == -1)
     assert len(fetcher.sessions) == (1 if epoch == 0 else 0)
     assert fetcher.fetch(session=(session, 1)).error_code == NOT_FOUND
-    assert fetcher.world.waiting.queue_count == (1 if epoch == 0 else 0)
+    assert fetcher.world.poll_registry.queue_count == (1 if epoch == 0 else 0)
 
 
 @pytest.mark.parametrize(("first", "then"), [(12, 13), (13, 12)])
@@ -145,7 +145,7 @@ def test_partitions_are_added_changed_and_forgotten() -> None:
     world.append(partition=1)
     world.append(partition=2)
     assert list(fetcher.fetch(session=(session, 4)).partitions) == [("orders", 2)]
-    assert world.waiting.queue_count == 2 and fetcher.sessions.partition_count == 2
+    assert world.poll_registry.queue_count == 2 and fetcher.sessions.partition_count == 2
 
 
 def test_a_session_that_forgets_its_last_partition_is_closed() -> None:
@@ -154,7 +154,7 @@ def test_a_session_that_forgets_its_last_partition_is_closed() -> None:
     answer = fetcher.fetch(session=(session, 1), forget=keys(3), wait_ms=500)
     assert (answer.session_id, answer.error_code, answer.partitions) == (0, 0, {})
     assert fetcher.fetch(session=(session, 2)).error_code == NOT_FOUND
-    assert fetcher.world.waiting.queue_count == 0
+    assert fetcher.world.poll_registry.queue_count == 0
 
 
 # News
@@ -217,7 +217,7 @@ def test_by_name_a_topic_that_is_created_again_is_read_on() -> None:
     assert fetcher.fetch(session=(session, 2)).errors == {ONE: 0}
     world.append()
     assert fetcher.fetch(session=(session, 3)).offsets() == [0]
-    assert world.waiting.queue_count == 1
+    assert world.poll_registry.queue_count == 1
 
 
 def test_by_id_a_topic_that_went_and_one_that_was_created_again_are_told_apart() -> None:
@@ -230,7 +230,7 @@ def test_by_id_a_topic_that_went_and_one_that_was_created_again_are_told_apart()
     world.topic()
     again = fetcher.fetch(session=(session, 2))
     assert list(again.errors.values()) == [ErrorCode.INCONSISTENT_TOPIC_ID]
-    assert world.waiting.queue_count == 0
+    assert world.poll_registry.queue_count == 0
 
 
 def test_a_busy_partition_does_not_starve_the_others() -> None:
@@ -265,7 +265,7 @@ async def test_a_poll_of_a_session_waits_and_its_answer_has_the_news_alone() -> 
     answer = Answer(fetcher, future.result())
     assert list(answer.partitions) == [("orders", 2)] and answer.session_id == session
     # The session goes on watching.
-    assert world.waiting.queue_count == 3 and len(world.waiting) == 0
+    assert world.poll_registry.queue_count == 3 and len(world.poll_registry) == 0
 
 
 async def test_a_full_fetch_that_waits_opens_its_session_when_it_is_answered() -> None:
@@ -285,7 +285,7 @@ async def test_a_full_fetch_whose_client_goes_leaves_no_session() -> None:
     future = fetcher.waiting({ONE: Asked()}, session=NEW, wait_ms=500)
     future.cancel()
     await turns()
-    assert len(fetcher.sessions) == 0 and fetcher.world.waiting.queue_count == 0
+    assert len(fetcher.sessions) == 0 and fetcher.world.poll_registry.queue_count == 0
 
 
 async def test_a_second_request_ends_the_one_that_waits() -> None:
@@ -408,7 +408,7 @@ def test_without_room_a_client_gets_no_session_and_its_records_all_the_same() ->
     assert all(full(fetcher, 2))
     answer = fetcher.fetch({ONE: Asked()}, session=NEW)
     assert answer.session_id == 0 and answer.offsets() == [0]
-    assert world.waiting.queue_count == 2
+    assert world.poll_registry.queue_count == 2
 
 
 def test_a_session_that_nobody_uses_makes_room() -> None:
@@ -447,7 +447,7 @@ def test_the_partitions_of_all_sessions_are_bounded() -> None:
     assert session and full(fetcher, 1, partitions=2) == [0]
     grown = fetcher.fetch({key: Asked() for key in keys(5)}, session=(session, 1))
     assert grown.error_code == NOT_FOUND and grown.session_id == 0
-    assert fetcher.sessions.partition_count == 0 and world.waiting.queue_count == 0
+    assert fetcher.sessions.partition_count == 0 and world.poll_registry.queue_count == 0
 
 
 async def test_those_who_wait_without_a_session_take_room_too_and_give_it_back() -> None:
@@ -463,7 +463,7 @@ async def test_those_who_wait_without_a_session_take_room_too_and_give_it_back()
     assert fetcher.fetch({ONE: Asked()}, session=NEW).session_id
     future.cancel()
     await turns()
-    assert fetcher.sessions.partition_count == 1 and world.waiting.queue_count == 1
+    assert fetcher.sessions.partition_count == 1 and world.poll_registry.queue_count == 1
 
 
 async def test_one_who_waited_and_is_kept_is_counted_once() -> None:
@@ -473,7 +473,7 @@ async def test_one_who_waited_and_is_kept_is_counted_once() -> None:
     world.append()
     await turns()
     assert Answer(fetcher, future.result()).session_id
-    assert fetcher.sessions.partition_count == 3 and world.waiting.queue_count == 3
+    assert fetcher.sessions.partition_count == 3 and world.poll_registry.queue_count == 3
 
 
 # Many partitions, in slices
@@ -585,7 +585,7 @@ async def test_a_session_of_many_partitions_that_is_closed_while_it_grows_is_not
     fetcher.sessions.close(session)
     await asyncio.wait([growing])
     assert Answer(fetcher, growing.result()).error_code == NOT_FOUND
-    assert fetcher.sessions.partition_count == 0 and world.waiting.queue_count == 0
+    assert fetcher.sessions.partition_count == 0 and world.poll_registry.queue_count == 0
 
 
 async def test_a_session_that_goes_on_elsewhere_while_it_grows_has_another_epoch(
@@ -642,7 +642,7 @@ async def test_many_partitions_without_a_session_leave_nothing_behind(
     await asyncio.sleep(0)
     gone.cancel()
     await turns()
-    assert world.waiting.queue_count == 0 and len(world.waiting) == 0
+    assert world.poll_registry.queue_count == 0 and len(world.poll_registry) == 0
     assert fetcher.sessions.partition_count == 0 and world.hand.timers == []
 
 
@@ -668,14 +668,14 @@ async def test_a_session_that_goes_on_or_ends_while_it_is_looked_at(
         await turns()
         answer = Answer(fetcher, first.result())
         assert (answer.error_code, answer.session_id) == (BAD_EPOCH, session)
-        assert world.waiting.queue_count == 1
+        assert world.poll_registry.queue_count == 1
     else:
         fetcher.sessions.close(session)
         await turns()
         await turns()
         answer = Answer(fetcher, first.result())
         assert (answer.error_code, answer.session_id) == (0, 0) and len(answer.partitions) == 35
-        assert world.waiting.queue_count == 0
+        assert world.poll_registry.queue_count == 0
     assert fetcher.sessions.partition_count == (1 if ending == "next" else 0)
 
 

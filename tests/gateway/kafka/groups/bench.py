@@ -11,12 +11,12 @@ from rockgate.gateway.kafka.groups.classic.events import (
     Arm,
     Commit,
     Event,
-    Heartbeat,
     Join,
     Joined,
     Leave,
     Leaver,
     Left,
+    MemberHeartbeat,
     Reply,
     Save,
     Sync,
@@ -142,7 +142,7 @@ class Bench:
         waiter = next(self._waiters)
         generation = self.group.generation if generation is None else generation
         self.happen(
-            Heartbeat(
+            MemberHeartbeat(
                 waiter=waiter, generation=generation, member_id=member_id, instance_id=instance
             )
         )

@@ -21,11 +21,11 @@ from rockgate.gateway.kafka.groups.classic.events import (
     Arm,
     Event,
     GroupState,
-    Heartbeat,
     Join,
     Joined,
     Leave,
     Leaver,
+    MemberHeartbeat,
     Reply,
     Sync,
     Synced,
@@ -284,7 +284,7 @@ class Client:
     def beat(self) -> None:
         self.world.ask(
             self,
-            lambda w: Heartbeat(
+            lambda w: MemberHeartbeat(
                 waiter=w,
                 generation=self.generation,
                 member_id=self.member_id,

@@ -20,9 +20,9 @@ class Describing(Admin):
         super().__init__()
         self.topic("a", 2)
         self.producers = Producers(self.store.appender, self.store.topics)
-        self.unstable = StableOffsets(self.store.topics)
+        self.stable_offsets = StableOffsets(self.store.topics)
         self.handler = DescribeProducers(
-            catalog=self.catalog, producers=self.producers, unstable=self.unstable
+            catalog=self.catalog, producers=self.producers, stable_offsets=self.stable_offsets
         )
 
     def wrote(self, producer_id: int, epoch: int, sequence: int, count: int, at_ms: int) -> None:
@@ -84,7 +84,7 @@ async def test_an_open_transaction_is_told_with_its_start() -> None:
     world = Describing()
     world.wrote(7, 0, 0, 1, NOW_MS)
     world.wrote(8, 0, 1, 1, NOW_MS)
-    world.unstable.wrote(world.get("a").id, 0, 8, 55)
+    world.stable_offsets.wrote(world.get("a").id, 0, 8, 55)
     response = await world.ask(("a", [0]))
     (first,) = response.topics[0].partitions  # type: ignore[union-attr] # it was decoded
     starts = {each.producer_id: each.current_txn_start_offset for each in first.active_producers}

@@ -218,7 +218,11 @@ async def test_a_fetch_that_finds_nothing_waits_for_an_append() -> None:
     answer = Answer(fetcher, future.result())
     assert answer.offsets(partition=1) == [0]
     assert answer.partitions["orders", 0].records == b""
-    assert world.waiting.queue_count == 0 and len(world.waiting) == 0 and world.hand.timers == []
+    assert (
+        world.poll_registry.queue_count == 0
+        and len(world.poll_registry) == 0
+        and world.hand.timers == []
+    )
 
 
 async def test_a_fetch_takes_what_there_is_when_its_time_is_over() -> None:
@@ -340,7 +344,11 @@ async def test_a_lost_connection_ends_its_wait() -> None:
     future = Fetcher(world).waiting({ONE: Asked()}, wait_ms=500)
     future.cancel()
     await turns()
-    assert world.waiting.queue_count == 0 and len(world.waiting) == 0 and world.hand.timers == []
+    assert (
+        world.poll_registry.queue_count == 0
+        and len(world.poll_registry) == 0
+        and world.hand.timers == []
+    )
 
 
 async def test_under_sync_nothing_is_shown_before_it_is_on_disk() -> None:
@@ -413,7 +421,7 @@ async def test_one_who_waits_behind_cold_data_for_more_of_it_gets_both() -> None
     world.reopen()
     fetcher = Fetcher(world)
     future = fetcher.waiting({ONE: Asked()}, wait_ms=500, min_bytes=size_of(world) + 1)
-    await until(lambda: len(world.waiting) == 1, "the fetch waits")
+    await until(lambda: len(world.poll_registry) == 1, "the fetch waits")
     world.append()
     await until(future.done, "the fetch is answered")
     assert Answer(fetcher, future.result()).offsets() == [0, 1]

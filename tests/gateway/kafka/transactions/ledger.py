@@ -73,7 +73,7 @@ def transactional_writes(world: KafkaWorld) -> TransactionalWrites:
     """What Produce needs of transactions, over a world's folds."""
     return TransactionalWrites(
         coordinator=coordinator_of(world),
-        unstable=world.folds.unstable,
+        stable_offsets=world.folds.stable_offsets,
         producers=world.folds.producers,
     )
 
@@ -87,7 +87,7 @@ def markers_of(world: KafkaWorld) -> Markers:
         clock=store.clock,
         epochs=store.epochs,
         deliveries=store.deliveries,
-        unstable=folds.unstable,
+        stable_offsets=folds.stable_offsets,
         producers=folds.producers,
         held=folds.held,
     )
@@ -151,7 +151,7 @@ class Ledger(KafkaWorld):
         )
         self.groups.load()
         writes = TransactionalWrites(
-            coordinator=coordinator, unstable=folds.unstable, producers=folds.producers
+            coordinator=coordinator, stable_offsets=folds.stable_offsets, producers=folds.producers
         )
         self.handlers: dict[ApiKey, Any] = {
             ApiKey.PRODUCE: produce_of(self, durability, writes),
@@ -180,7 +180,7 @@ class Ledger(KafkaWorld):
             ApiKey.WRITE_TXN_MARKERS: WriteTxnMarkers(
                 topics=store.topics,
                 markers=markers_of(self),
-                unstable=folds.unstable,
+                stable_offsets=folds.stable_offsets,
                 durability=durability,
                 accepts_all=True,
             ),

@@ -448,12 +448,12 @@ def test_a_check_that_cannot_be_written_is_made_again_later() -> None:
     world.clock.advance(6 * SECOND)
     world.store.appender.state_refusal = StoreFull("no room")
     with pytest.raises(StoreFull):
-        world.checking.step()
+        world.check_backs.step()
     world.store.appender.state_refusal = None
     told = len(producer.told)
-    assert not world.checking.step(), "not at once"
+    assert not world.check_backs.step(), "not at once"
     world.clock.advance(RETRY_MS)
-    world.checking.step()
+    world.check_backs.step()
     assert len(producer.told) == told + 1
     [half] = world.undecided.all()
     assert half.check_count == 1
@@ -473,12 +473,12 @@ def test_one_half_message_that_fails_holds_up_no_other(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(world.halves, "read", reading)
     with pytest.raises(AssertionError, match="a bug"):
-        world.checking.step()
+        world.check_backs.step()
     assert len(producer.told) == 4
     assert [half.check_count for half in world.undecided.all()] == [1, 0, 1, 1, 1]
     monkeypatch.undo()
     world.clock.advance(RETRY_MS)
-    world.checking.step()
+    world.check_backs.step()
     assert [half.check_count for half in world.undecided.all()] == [1, 1, 1, 1, 1]
 
 

@@ -13,7 +13,7 @@ from tests.store.reading import entries
 from tests.world import CONFIG, SECOND
 
 from rockgate.gateway.remoting.server.errors import Refused
-from rockgate.gateway.transcode.batches import Transcoding
+from rockgate.gateway.transcode.batches import BatchTranscoder
 from rockgate.protocol.entry import unpack_host
 from rockgate.protocol.kafka.records.batch import Compression, read_header
 from rockgate.protocol.kafka.records.record import Record, open_records, walk_records
@@ -182,7 +182,7 @@ def kafka_records(world: RetryWorld, topic: str) -> list[Record]:
     """What a Kafka consumer reads of message entries."""
     queue = world.store.queue(world.store.topics.get(topic), 0)
     run = entries(world.store, queue, 0, 1 << 24)
-    body, count = Transcoding().batch(queue, run, 0)
+    body, count = BatchTranscoder().batch(queue, run, 0)
     header = read_header(memoryview(body))
     data = open_records(memoryview(body), header)
     found = [Record(*each) for each in walk_records(data, header)]

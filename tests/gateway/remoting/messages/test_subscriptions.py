@@ -39,7 +39,7 @@ def filled() -> tuple[Puller, Any]:
     puller = Puller(
         reader=store.reader,
         cold_reads=ColdReads(store.residency, store.log),
-        unstable=StableOffsets(store.topics),
+        stable_offsets=StableOffsets(store.topics),
         transcoder=Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 20),
     )
     return puller, world.queue()

@@ -54,7 +54,7 @@ class RequestSource:
             yield
         page.add(metrics.CONNECTIONS, self._connections.session_count)
         page.add(metrics.CONNECTIONS_MADE, self._connections.made_count)
-        page.add(metrics.HELD, self._connections.held_bytes)
+        page.add(metrics.REQUEST_BYTES_IN_FLIGHT, self._connections.held_bytes)
         for quota, throttled in self._throttling.throttled.items():
             page.add(metrics.THROTTLED, throttled.count, quota)
             page.add(metrics.THROTTLED_SECONDS, throttled.total_ms / 1000, quota)
@@ -89,7 +89,7 @@ class TopicSource:
             yield
         page.add(metrics.TOPICS, count)
         page.add(metrics.PARTITIONS, self._catalog.partition_count)
-        page.add(metrics.TOPICS_HIDDEN, max(0, count - self._topics_max))
+        page.add(metrics.TOPICS_WITHOUT_SERIES, max(0, count - self._topics_max))
 
     def _topic(self, page: Exposition, topic: Topic) -> Iterator[None]:
         messages = size = 0

@@ -7,7 +7,7 @@ from typing import Final
 
 from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin
 from rockgate.gateway.remoting.groups.clients import Clients
-from rockgate.gateway.remoting.messages.check_back import Checking
+from rockgate.gateway.remoting.messages.check_back import CheckBacks
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.messages.retry import Retries
@@ -63,7 +63,7 @@ class BrokerSource:
         puller: Puller,
         transcoder: Transcoder,
         halves: Halves,
-        checking: Checking,
+        check_backs: CheckBacks,
         retries: Retries,
         dead_letters: DeadLetterAdmin,
     ) -> None:
@@ -71,7 +71,7 @@ class BrokerSource:
         self._puller = puller
         self._transcoder = transcoder
         self._halves = halves
-        self._checking = checking
+        self._check_backs = check_backs
         self._retries = retries
         self._dead_letters = dead_letters
 
@@ -89,7 +89,7 @@ class BrokerSource:
         page.add(metrics.HALVES, len(self._halves.undecided))
         for outcome, count in self._halves.ended_counts.items():
             page.add(metrics.HALVES_ENDED, count, outcome.name.lower())
-        page.add(metrics.HALF_CHECKS, self._checking.check_count)
+        page.add(metrics.HALF_CHECKS, self._check_backs.check_count)
         page.add(metrics.RETRIES, self._retries.retry_count)
         for reason, count in self._retries.dead_counts.items():
             page.add(metrics.DEAD_LETTERS, count, reason.value)

@@ -93,7 +93,7 @@ class PartitionReader:
         epochs: LeaderEpochs,
         transcoder: MessageTranscoder,
         shown: VisibleParts,
-        unstable: StableOffsets,
+        stable_offsets: StableOffsets,
     ) -> None:
         self._shown = shown
         self._reader = reader
@@ -101,12 +101,12 @@ class PartitionReader:
         self._epochs = epochs
         self._epoch = epochs.current
         self._transcoder = transcoder
-        self._unstable = unstable
+        self._stable_offsets = stable_offsets
 
     def bounds(self, queue: Queue) -> Bounds:
         """Return a partition's bounds."""
         high_watermark = self._high_watermark(queue)
-        stable = self._unstable.last_stable(queue.topic_id, queue.queue_id, high_watermark)
+        stable = self._stable_offsets.last_stable(queue.topic_id, queue.queue_id, high_watermark)
         log_start = queue.log_start
         return log_start, high_watermark, stable if stable > log_start else log_start
 
@@ -159,7 +159,7 @@ class PartitionReader:
 
     def _aborted(self, queue: Queue, offset: int, end: int) -> Sequence[tuple[int, int]]:
         """Return the aborted transactions that a client must know of to read a range."""
-        found = self._unstable.aborted(queue.topic_id, queue.queue_id, offset, end)
+        found = self._stable_offsets.aborted(queue.topic_id, queue.queue_id, offset, end)
         return [(each.producer_id, each.first) for each in found]
 
     def _diverging(self, queue: Queue, asked: FetchPartition, ended: EpochEnd) -> Diverging | None:

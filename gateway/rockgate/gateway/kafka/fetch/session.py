@@ -20,7 +20,7 @@ from typing import Any
 from weakref import ReferenceType, ref
 
 from rockgate.gateway.kafka.request import names
-from rockgate.gateway.storage.long_poll import Poll, Waiting
+from rockgate.gateway.storage.long_poll import Poll, PollRegistry
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
 from rockgate.store.api.queues import Queue
@@ -80,8 +80,8 @@ class FetchSession:
         "__weakref__",
         "_is_watching",
         "_itself",
+        "_poll_registry",
         "_topics",
-        "_waiting",
         "count",
         "created_ms",
         "dirty",
@@ -94,8 +94,10 @@ class FetchSession:
         "uses_ids",
     )
 
-    def __init__(self, waiting: Waiting, *, uses_ids: bool, is_to_be_kept: bool = False) -> None:
-        self._waiting = waiting
+    def __init__(
+        self, poll_registry: PollRegistry, *, uses_ids: bool, is_to_be_kept: bool = False
+    ) -> None:
+        self._poll_registry = poll_registry
         self._itself = ref(self)
         self._topics: dict[str | bytes, tuple[WantedTopic, dict[int, Wanted]]] = {}
         self._is_watching = False
@@ -186,9 +188,9 @@ class FetchSession:
             return
         if self._is_watching:
             if wanted.queue is not None:
-                self._waiting.unwatch(wanted.queue, wanted)
+                self._poll_registry.unwatch(wanted.queue, wanted)
             if queue is not None:
-                self._waiting.watch(queue, wanted)
+                self._poll_registry.watch(queue, wanted)
         wanted.queue = queue
         if queue is not None:
             wanted.is_known = True
@@ -199,7 +201,7 @@ class FetchSession:
             self._is_watching = True
             for wanted in self:
                 if wanted.queue is not None:
-                    self._waiting.watch(wanted.queue, wanted)
+                    self._poll_registry.watch(wanted.queue, wanted)
 
     def unwatch(self) -> None:
         """Hear of nothing any more."""
@@ -207,7 +209,7 @@ class FetchSession:
             self._is_watching = False
             for wanted in self:
                 if wanted.queue is not None:
-                    self._waiting.unwatch(wanted.queue, wanted)
+                    self._poll_registry.unwatch(wanted.queue, wanted)
 
     def interrupt(self) -> None:
         """Let the poll that waits take what there is: nobody will come for more."""

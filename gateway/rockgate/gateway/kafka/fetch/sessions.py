@@ -26,7 +26,7 @@ from typing import Final
 
 from rockgate.gateway.kafka.fetch.session import FetchSession
 from rockgate.gateway.kafka.request.chunked import Turn
-from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import TOPIC_IDS
 from rockgate.protocol.kafka.messages.fetch import FetchRequest
@@ -49,14 +49,14 @@ class FetchSessions:
 
     def __init__(
         self,
-        waiting: Waiting,
+        poll_registry: PollRegistry,
         clock: Clock,
         *,
         sessions_max: int,
         partitions_max: int,
         new_id: Callable[[], int] = random_id,
     ) -> None:
-        self._waiting = waiting
+        self._poll_registry = poll_registry
         self._clock = clock
         self._sessions_max = sessions_max
         self._partitions_max = partitions_max
@@ -107,7 +107,9 @@ class FetchSessions:
         epoch = request.session_epoch
         if epoch in (_CLOSING, _OPENING):
             self.close(request.session_id)
-            return FetchSession(self._waiting, uses_ids=uses_ids, is_to_be_kept=epoch == _OPENING)
+            return FetchSession(
+                self._poll_registry, uses_ids=uses_ids, is_to_be_kept=epoch == _OPENING
+            )
         kept = self._sessions.get(request.session_id)
         if kept is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -127,7 +129,7 @@ class FetchSessions:
         self.partition_count += session.count - had
         if not session.count:
             self.close(session.id)
-            return FetchSession(self._waiting, uses_ids=session.uses_ids)
+            return FetchSession(self._poll_registry, uses_ids=session.uses_ids)
         if self.partition_count > self._partitions_max:
             self.close(session.id)
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND

@@ -47,7 +47,7 @@ class GroupChangeKind(IntEnum):
     REMOVE = 2
 
 
-class _Held:
+class _GroupItem:
     """A group in its place."""
 
     __slots__ = ("data", "name", "place")
@@ -80,8 +80,8 @@ class SavedGroups:
     def __init__(self, journal: Journal, *, slice_places: int = _SLICE_PLACES) -> None:
         self._journal = journal
         self._slice_places = slice_places
-        self._by_name: dict[str, _Held] = {}
-        self._roster: Roster[_Held] = Roster()
+        self._by_name: dict[str, _GroupItem] = {}
+        self._roster: Roster[_GroupItem] = Roster()
 
     # Reading
 
@@ -164,7 +164,7 @@ class SavedGroups:
     def _put(self, name: str, data: bytes) -> None:
         held = self._by_name.get(name)
         if held is None:
-            held = self._by_name[name] = _Held(name, data)
+            held = self._by_name[name] = _GroupItem(name, data)
             held.place = self._roster.add(held)
         elif data[:8] > held.data[:8]:
             # Positions are never negative, so that their bytes sort as they do.

@@ -25,11 +25,11 @@ from rockgate.gateway.kafka.groups.classic.events import (
     Event,
     Finish,
     GroupState,
-    Heartbeat,
     Join,
     Joined,
     Leave,
     Left,
+    MemberHeartbeat,
     Reply,
     Sync,
     Synced,
@@ -163,7 +163,7 @@ class Groups:
             return Synced(_UNKNOWN if name else ErrorCode.INVALID_GROUP_ID)
         return self._ask(active, sync, Synced)
 
-    def heartbeat(self, name: str, beat: Heartbeat) -> ErrorCode:
+    def heartbeat(self, name: str, beat: MemberHeartbeat) -> ErrorCode:
         """Say that a member is alive."""
         active = self._find(name)
         if active is None:

@@ -39,11 +39,11 @@ class DescribeProducers:
     """Describes who has written."""
 
     def __init__(
-        self, *, catalog: TopicCatalog, producers: Producers, unstable: StableOffsets
+        self, *, catalog: TopicCatalog, producers: Producers, stable_offsets: StableOffsets
     ) -> None:
         self._catalog = catalog
         self._producers = producers
-        self._unstable = unstable
+        self._stable_offsets = stable_offsets
 
     def handle(
         self, request: DescribeProducersRequest, call: Call
@@ -81,7 +81,7 @@ class DescribeProducers:
         return PartitionResponse(
             partition_index=index,
             active_producers=[
-                _state(each, self._unstable.first_of(topic.id, index, each.producer_id))
+                _state(each, self._stable_offsets.first_of(topic.id, index, each.producer_id))
                 for each in self._producers.of(topic.id, index)
             ],
         )

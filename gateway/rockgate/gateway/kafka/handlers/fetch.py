@@ -45,7 +45,7 @@ from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request.handler import Answer, Call, memory_max
 from rockgate.gateway.storage.cold_reads import ColdReads
-from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot import fetch as hot
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic
@@ -89,7 +89,7 @@ class Fetch:
         *,
         topics: TopicLookup,
         queues: Queues,
-        waiting: Waiting,
+        poll_registry: PollRegistry,
         sessions: FetchSessions,
         reader: PartitionReader,
         cold_reads: ColdReads,
@@ -98,7 +98,7 @@ class Fetch:
         throttling: Throttling,
     ) -> None:
         self._finder = Finder(topics, queues)
-        self._waiting = waiting
+        self._poll_registry = poll_registry
         self._sessions = sessions
         self._reader = reader
         self._cold_reads = cold_reads
@@ -210,7 +210,7 @@ class Fetch:
                 session.poll = None
             self._sessions.release(session)
 
-        poll = session.poll = self._waiting.begin(wait_ms, look, end)
+        poll = session.poll = self._poll_registry.begin(wait_ms, look, end)
         return poll.future
 
     # Answering

@@ -28,7 +28,7 @@ class Heartbeat:
         waiter: Waiter[ErrorCode] = Waiter()
         code = self._groups.heartbeat(
             request.group_id,
-            events.Heartbeat(
+            events.MemberHeartbeat(
                 waiter=waiter,
                 generation=request.generation_id,
                 member_id=request.member_id,

@@ -47,14 +47,14 @@ class WriteTxnMarkers:
         *,
         topics: TopicLookup,
         markers: Markers,
-        unstable: StableOffsets,
+        stable_offsets: StableOffsets,
         durability: Durability,
         accepts_all: bool = False,
     ) -> None:
         """With `accepts_all` markers are taken from other machines too."""
         self._topics = topics
         self._markers = markers
-        self._unstable = unstable
+        self._stable_offsets = stable_offsets
         self._durability = durability
         self._accepts_all = accepts_all
 
@@ -112,7 +112,7 @@ class WriteTxnMarkers:
     def _write(self, asked: WritableTxnMarker, topic: Topic | None, index: int) -> None:
         if not has_partition(topic, index):
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Partition does not exist.")
-        if self._unstable.first_of(topic.id, index, asked.producer_id) is None:
+        if self._stable_offsets.first_of(topic.id, index, asked.producer_id) is None:
             return
         self._markers.check_epoch((topic.id, index), asked.producer_id, asked.producer_epoch)
         kind = MarkerType.COMMIT if asked.transaction_result else MarkerType.ABORT

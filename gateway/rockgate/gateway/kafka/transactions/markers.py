@@ -37,7 +37,7 @@ class Markers:
         clock: Clock,
         epochs: Epochs,
         deliveries: Deliveries,
-        unstable: StableOffsets,
+        stable_offsets: StableOffsets,
         producers: Producers,
         held: HeldEntries,
     ) -> None:
@@ -46,14 +46,14 @@ class Markers:
         self._reader = reader
         self._clock = clock
         self._epoch = epochs.current
-        self._unstable = unstable
+        self._stable_offsets = stable_offsets
         self._producers = producers
         self._held = held
         self._delay_ms = deliveries.now_ms
 
     def wanted(self, producer_id: int) -> list[Partition]:
         """Return the partitions in which a producer's transaction is open."""
-        return self._unstable.partitions_of(producer_id)
+        return self._stable_offsets.partitions_of(producer_id)
 
     def is_sync(self, partition: Partition) -> bool:
         """Whether what is written to a partition counts only once it is on disk."""
@@ -88,7 +88,7 @@ class Markers:
         state_count = len(intakes)
         firsts = []
         for topic_id, queue_id in partitions:
-            first = self._unstable.first_of(topic_id, queue_id, marker.producer_id)
+            first = self._stable_offsets.first_of(topic_id, queue_id, marker.producer_id)
             assert first is not None, "a marker ends an open transaction"
             queue = self._queues.of(topic_id)[queue_id]
             properties = pack_properties(((FIRST.decode(), str(first)),))
@@ -115,7 +115,7 @@ class Markers:
                 position=done.position,
                 store_ms=done.store_ms,
             )
-            self._unstable.ended(
+            self._stable_offsets.ended(
                 key,
                 marker.producer_id,
                 first=first,

@@ -31,15 +31,15 @@ class TransactionalWrites:
     """Lets batches in, and takes note of those that were appended."""
 
     def __init__(
-        self, *, coordinator: Coordinator, unstable: StableOffsets, producers: Producers
+        self, *, coordinator: Coordinator, stable_offsets: StableOffsets, producers: Producers
     ) -> None:
         self._coordinator = coordinator
-        self._unstable = unstable
+        self._stable_offsets = stable_offsets
         self._producers = producers
 
     def check_plain(self, partition: Partition, header: BatchHeader) -> None:
         """Refuse a batch outside of the transaction that its producer has open."""
-        if self._unstable.first_of(*partition, header.producer_id) is not None:
+        if self._stable_offsets.first_of(*partition, header.producer_id) is not None:
             raise RequestError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"Producer {header.producer_id} has an open transaction in this partition.",
@@ -64,7 +64,7 @@ class TransactionalWrites:
 
     def wrote(self, partition: Partition, header: BatchHeader, offset: int) -> None:
         """Take note of a batch of a transaction."""
-        self._unstable.wrote(*partition, header.producer_id, offset)
+        self._stable_offsets.wrote(*partition, header.producer_id, offset)
 
     def _include(
         self, id_: str, producer: ProducerIdAndEpoch, partition: Partition, version: int

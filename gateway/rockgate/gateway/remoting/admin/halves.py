@@ -12,7 +12,7 @@ from typing import Final
 
 from rockgate.gateway.remoting.admin.views import view_of
 from rockgate.gateway.remoting.groups.clients import Clients
-from rockgate.gateway.remoting.messages.check_back import Checking
+from rockgate.gateway.remoting.messages.check_back import CheckBacks
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol.remoting.bodies.admin import HalfPage, HalfView, Resolved
@@ -42,7 +42,7 @@ class HalfAdmin:
         cold_reads: ColdReads,
         undecided: HalfMessages,
         halves: Halves,
-        checking: Checking,
+        check_backs: CheckBacks,
         clients: Clients,
     ) -> None:
         self._topics = topics
@@ -53,7 +53,7 @@ class HalfAdmin:
         self._cold_reads = cold_reads
         self._undecided = undecided
         self._halves = halves
-        self._checking = checking
+        self._check_backs = check_backs
         self._clients = clients
 
     async def page(self, asked: ListHalvesHeader) -> HalfPage:
@@ -116,7 +116,7 @@ class HalfAdmin:
             prepared_ms=half.prepared_ms,
             check_count=half.check_count,
             checked_ms=half.checked_ms,
-            next_check_ms=self._checking.next_ms(half),
+            next_check_ms=self._check_backs.next_ms(half),
             producer_count=len(producers),
             message=view_of(self._reader.entry(queue, unit), offset, preview),
         )

@@ -28,7 +28,7 @@ RETRY_MS: Final = 10_000
 """How long after a failure a half message is looked at again."""
 
 
-class Checking:
+class CheckBacks:
     """Watches the time of undecided half messages. Stepped by the upkeep."""
 
     def __init__(

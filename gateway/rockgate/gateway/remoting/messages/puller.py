@@ -62,7 +62,7 @@ class Puller:
         *,
         reader: Reader,
         cold_reads: ColdReads,
-        unstable: StableOffsets,
+        stable_offsets: StableOffsets,
         transcoder: Transcoder,
         now: Callable[[], float] = perf_counter,
     ) -> None:
@@ -74,14 +74,14 @@ class Puller:
         self.longest_seconds = 0.0
         """The longest read so far, with what had to be brought in for it."""
         self._reader = reader
-        self._unstable = unstable
+        self._stable_offsets = stable_offsets
         self._transcoder = transcoder
         self._cold_reads = cold_reads
 
     def end(self, queue: Queue) -> int:
         """The offset behind the last that readers may see."""
         high_watermark = self._reader.high_watermark(queue)
-        return self._unstable.last_stable(queue.topic_id, queue.queue_id, high_watermark)
+        return self._stable_offsets.last_stable(queue.topic_id, queue.queue_id, high_watermark)
 
     def pull(
         self, queue: Queue, offset: int, wanted: Filter, count_max: int, size_max: int
@@ -206,7 +206,7 @@ class Puller:
         """Whether a batch belongs to an aborted transaction, and so is visible to nobody."""
         unit = found.unit
         last = unit.base + unit.offset_count
-        aborted = self._unstable.aborted(queue.topic_id, queue.queue_id, unit.base, last)
+        aborted = self._stable_offsets.aborted(queue.topic_id, queue.queue_id, unit.base, last)
         if not aborted:
             return False
         header = read_header(body_of(found.entry))

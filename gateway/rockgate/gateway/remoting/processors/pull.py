@@ -33,7 +33,7 @@ from rockgate.gateway.remoting.server.dispatch import Frame, Later, Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import group_of
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
-from rockgate.gateway.storage.long_poll import Waiting
+from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ResponseCode
@@ -80,7 +80,7 @@ class _WaitingPull:
         self.group = group
 
     def look(self, is_last: bool) -> Frame | asyncio.Future[Reply] | None:
-        """As `Waiting.poll` asks."""
+        """As `PollRegistry.poll` asks."""
         return self._pulls.look(self, is_last=is_last)
 
     def end(self) -> None:
@@ -100,7 +100,7 @@ class Pulls:
         clients: Clients,
         settings: GroupSettings,
         offsets: ConsumerOffsets,
-        waiting: Waiting,
+        poll_registry: PollRegistry,
         count_max: int,
         size_max: int,
         suspend_ms_max: int,
@@ -113,7 +113,7 @@ class Pulls:
         self._clients = clients
         self._settings = settings
         self._offsets = offsets
-        self._waiting = waiting
+        self._poll_registry = poll_registry
         self._count_max = count_max
         self._size_max = size_max
         self._suspend_ms_max = suspend_ms_max
@@ -161,7 +161,7 @@ class Pulls:
         command.let_go()
         pull = _WaitingPull(self, command, caller, queue, wanted, group)
         pull.offset, pull.count_max, pull.size_max = offset, count_max, size_max
-        return self._waiting.poll((queue,), wait_ms, pull.look, pull.end)
+        return self._poll_registry.poll((queue,), wait_ms, pull.look, pull.end)
 
     async def _later(self, command: Command, found: Awaitable[Pulled]) -> Reply:
         return _answer(command, await found)

@@ -63,7 +63,7 @@ class Sync:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heartbeat:
+class MemberHeartbeat:
     """A member is alive."""
 
     waiter: Waiter
@@ -107,7 +107,7 @@ class Finish:
     """The server stops: nobody is kept waiting."""
 
 
-Event: TypeAlias = Join | Sync | Heartbeat | Commit | Leave | Wake | Finish
+Event: TypeAlias = Join | Sync | MemberHeartbeat | Commit | Leave | Wake | Finish
 
 
 # Answers

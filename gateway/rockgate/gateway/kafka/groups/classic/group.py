@@ -86,7 +86,7 @@ class ClassicGroup:
         """Let something happen; returns what is to be done, in this order."""
         self._now_ms = now_ms
         effects = self._out.begin(is_woken=isinstance(event, events.Wake))
-        if isinstance(event, events.Heartbeat):
+        if isinstance(event, events.MemberHeartbeat):
             self._out.reply(event.waiter, self._beat(event))
         elif isinstance(event, events.Commit):
             self._out.reply(event.waiter, self._check_commit(event))
@@ -307,7 +307,7 @@ class ClassicGroup:
 
     # Living, committing, leaving, dying
 
-    def _beat(self, beat: events.Heartbeat) -> ErrorCode:
+    def _beat(self, beat: events.MemberHeartbeat) -> ErrorCode:
         code = self._check(beat)
         if not code:
             self._touch(self.members.get(beat.member_id))
@@ -376,7 +376,7 @@ class ClassicGroup:
         for member in self.members:
             self._end_waits(member, ErrorCode.NOT_COORDINATOR)
 
-    def _check(self, event: Sync | events.Heartbeat | events.Commit) -> ErrorCode:
+    def _check(self, event: Sync | events.MemberHeartbeat | events.Commit) -> ErrorCode:
         code = self.members.check(event.member_id, event.instance_id)
         is_old = not code and event.generation != self.generation
         return ErrorCode.ILLEGAL_GENERATION if is_old else code
