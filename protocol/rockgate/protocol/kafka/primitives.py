@@ -129,9 +129,11 @@ class SizedBytes(Construct):  # type: ignore[misc]  # construct has no types
         if size < 0:
             return None
         if self.size_max is not None and size > self.size_max:
-            raise ValidationError(f"length {size} over {self.size_max}", path=path)
-        if size > _left(stream):
-            raise StreamError(f"length {size} over the bytes left", path=path)
+            raise ValidationError(
+                f"length {size:,} exceeds the maximum of {self.size_max:,}", path=path
+            )
+        if size > (left := _left(stream)):
+            raise StreamError(f"length {size:,} exceeds the {left:,} bytes left", path=path)
         return bytes(stream_read(stream, size, path))
 
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
@@ -142,7 +144,9 @@ class SizedBytes(Construct):  # type: ignore[misc]  # construct has no types
             return obj
         data = bytes(obj)
         if self.size_max is not None and len(data) > self.size_max:
-            raise ValidationError(f"length {len(data)} over {self.size_max}", path=path)
+            raise ValidationError(
+                f"length {len(data):,} exceeds the maximum of {self.size_max:,}", path=path
+            )
         self.length._build(len(data), stream, context, path)
         stream_write(stream, data, len(data), path)
         return obj
@@ -180,8 +184,12 @@ class ArrayCodec(Construct):  # type: ignore[misc]  # construct has no types
         count = _take_length(self.length, self.nullable, stream, context, path)
         if count < 0:
             return None
-        if count > self.count_max or count * self.element_size_min > _left(stream):
-            raise ValidationError(f"{count} elements in the bytes left", path=path)
+        if count > self.count_max:
+            raise ValidationError(
+                f"{count:,} elements exceed the maximum of {self.count_max:,}", path=path
+            )
+        if count * self.element_size_min > (left := _left(stream)):
+            raise ValidationError(f"{count:,} elements cannot fit in {left:,} bytes", path=path)
         return [
             self.element._parsereport(stream, context, f"{path}[{index}]") for index in range(count)
         ]

@@ -121,7 +121,7 @@ class OutOfRoom(ValueError):
 
 def refuse_memory() -> OutOfRoom:
     """A message that would take many times its size in memory."""
-    return OutOfRoom("the message would take too much memory for its size")
+    return OutOfRoom("message would exceed the memory allowed for its size")
 
 
 def refuse_size(size: int, left: int) -> ValueError:
