@@ -13,9 +13,7 @@ from bench import (
     groups,
     kafka,
     mapping,
-    push,
     remoting,
-    sdk,
     soak,
     spark,
     transactions,
@@ -24,6 +22,7 @@ from bench import (
 from bench.measure import results
 from bench.measure.results import Report
 from bench.requests import run as requests
+from bench.sdk import push, send
 from bench.store import report as store
 
 BENCHMARKS: dict[str, Callable[[], Report]] = {
@@ -35,7 +34,7 @@ BENCHMARKS: dict[str, Callable[[], Report]] = {
     "push": push.run,
     "remoting": remoting.run,
     "requests": requests.run,
-    "sdk": sdk.run,
+    "sdk": send.run,
     "soak": soak.run,
     "spark": spark.run,
     "store": store.run,

@@ -4,8 +4,8 @@ Defends, as medians of five, with listeners that take 32 messages at once as Jav
 of the Java client's rate with messages of 100 bytes and 0.8 with 1 KB; end to end at 1,000 a second
 a p99 of at most 1.2 times Java's; and 100,000 cached messages of 100 bytes in at most 120 MB.
 
-    python -m bench push            everything; the results are written to bench/results/
-    python -m bench.push --quick    a smoke test of half a minute, not written
+    python -m bench push                everything; the results are written to bench/results/
+    python -m bench.sdk.push --quick    a smoke test of half a minute, not written
 
 One rockgate server runs all the time and the clients take turns. Each measurement is a process of
 its own (load/push.py, load/RocketMQPush.java).

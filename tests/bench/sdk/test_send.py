@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from bench import sdk
+from bench.sdk import send as sdk
 from tests.gateway.server import RunningServer
 
 

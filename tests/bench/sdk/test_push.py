@@ -1,10 +1,10 @@
 """The push consumer's benchmark: what it loads, and which bars it draws."""
 
 import pytest
-from bench import push
 from bench.measure.results import Report
 from bench.measure.run import Sampling
 from bench.peers.rockgate import RockgateServer
+from bench.sdk import push
 
 
 @pytest.mark.timeout(120)
