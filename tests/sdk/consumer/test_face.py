@@ -18,6 +18,7 @@ from tests.sdk.observe.test_telemetry import Spans
 from tests.waiting import until
 
 from rockgate.sdk import (
+    Client,
     ConsumeHook,
     ConsumeKind,
     Consumer,
@@ -206,8 +207,9 @@ async def test_a_namespace_is_on_the_wire_and_not_in_what_the_application_sees(
     await send(name_server, topic, b"hidden", namespace="shop")
     await send(name_server, topic, b"outside")
     assigned: list[Queue] = []
+    client = Client(name_server)
     consumer = Consumer(
-        name_server,
+        client=client,
         group="f-names",
         namespace="shop",
         settings=BEGINNING,
@@ -221,7 +223,8 @@ async def test_a_namespace_is_on_the_wire_and_not_in_what_the_application_sees(
         if message.tries == 1:
             raise Retry
 
-    async with consumer:
+    async with client, consumer:
+        assert set(client.consumers.groups) == {"shop%f-names"}
         assert set(consumer.statistics.topics) <= {topic}
         await until(lambda: len(seen) == 2, "the message, twice")
     assert seen == [(topic, topic, b"hidden", 1), (topic, "%RETRY%f-names", b"hidden", 2)]
