@@ -49,7 +49,7 @@ class DiskFailed(StoreError):
     def __init__(self, path: str, error: OSError) -> None:
         super().__init__(
             f"fsync of {path} failed: {error.strerror or error}; the server is "
-            "read-only until it is restarted"
+            "read-only until it is restarted."
         )
         self.path = path
         self.error = error
@@ -67,7 +67,7 @@ class StoreLocked(StoreError):
     """Another process has this data directory."""
 
     def __init__(self, path: str, owner: str) -> None:
-        super().__init__(f"{path} is in use by process {owner}; stop it or set another --data-dir")
+        super().__init__(f"{path} is in use by process {owner}; stop it or set another --data-dir.")
         self.path = path
         self.owner = owner
 

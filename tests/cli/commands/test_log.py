@@ -253,6 +253,7 @@ def test_a_repair_beside_a_running_server_is_refused(data: Path, tmp_path: Path)
     result = run("repair", "--data-dir", data, "--truncate-at", 0)
     assert result.exit_code == 1
     assert "is in use by process" in result.stderr
+    assert result.stderr.endswith("--data-dir.\n")
     store.close()
 
 

@@ -114,6 +114,7 @@ def test_a_failure_is_told_once_and_loudly(caplog: pytest.LogCaptureFixture) -> 
     [line] = caplog.records
     assert line.levelno == logging.ERROR
     assert "fsync of / failed: injected; the server is read-only until" in line.message
+    assert line.message.endswith("restarted.")
 
 
 def test_a_file_that_cannot_be_made_is_no_failed_disk() -> None:

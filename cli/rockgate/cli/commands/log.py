@@ -174,7 +174,7 @@ def repair(
                 opens=_opener(settings),
             )
     except (CannotRepair, StoreError) as error:
-        server_options.fail([str(error)], DAMAGED_STATUS)
+        server_options.fail([f"{str(error).rstrip('.')}."], DAMAGED_STATUS)
     if json:
         _echo_json(done._asdict())
         return
