@@ -14,7 +14,9 @@ INVENTORIES = ROOT.parent / "shared" / "requirements"
 # Two inventories number something T-n: transactions keep the letter, the traps of the other are
 # called TRAP-n here.
 TRAPS_IN = "rocketmq-000-002-003-004.md"
-ROW_COUNT = 524
+ROW_COUNT = 536
+# What the inventories have no row for: administration by the client, and polling.
+OWN = {f"ADM-{number}" for number in range(1, 8)} | {f"LITE-{number}" for number in range(1, 6)}
 
 
 def all_rows() -> list[rows.Row]:
@@ -25,7 +27,8 @@ def test_every_row_of_the_inventories_has_a_promise() -> None:
     found = {row.id for row in all_rows()}
     assert len(found) == ROW_COUNT
     if INVENTORIES.is_dir():
-        assert found == inventory_ids(INVENTORIES)
+        assert found - OWN == inventory_ids(INVENTORIES)
+    assert found >= OWN
 
 
 def test_a_promise_is_one_line_that_can_be_read_in_a_table() -> None:
