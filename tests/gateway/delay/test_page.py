@@ -24,4 +24,4 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert "more than 1,000 records, of 1 MiB, or of 32 KiB compressed" in LISTENER
     assert visible_batch.CACHE_BYTES == 32 << 20 and "within 32 MiB" in LISTENER
     assert (delivery.COUNT_MAX, redelivery.BATCH_BYTES) == (64, 64 << 10)
-    assert "up to 64 of them and 64 KiB of records in plain" in LISTENER
+    assert "up to 64 of them and 64 KiB of uncompressed records" in LISTENER
