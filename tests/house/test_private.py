@@ -48,6 +48,8 @@ MAY_REACH: dict[str, tuple[int, str]] = {
     "tests/protocol/kafka/schema/test_writing.py": (1, MEMORY),
     "tests/protocol/remoting/test_connection.py": (2, COUNTER),
     "tests/protocol/test_frames.py": (3, MEMORY),
+    "tests/sdk/consumer/test_server_requests.py": (1, FAULT),
+    "tests/sdk/consumer/test_upkeep.py": (3, FAULT),
     "tests/sdk/test_blocking.py": (2, FAULT),
     "tests/sdk/client/test_client.py": (2, MEMORY),
     "tests/sdk/test_server.py": (1, FAULT),
