@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.sdk.consumer.delivery.test_settlement import QUEUE, World
+from tests.sdk.consumer.delivery.test_settlement import QUEUE, HeldQueue
 
 from rockgate.sdk.consumer.delivery.expiry import hangs, send_back_hanging
 
@@ -17,7 +17,7 @@ TIMEOUT_S = 900.0
 def test_a_message_hangs_when_it_was_begun_longer_ago_than_it_may_take(
     started_at_s: float | None, is_hanging: bool
 ) -> None:
-    (message,) = World(1).messages
+    (message,) = HeldQueue(1).messages
     message.started_at_s = started_at_s
     assert hangs(message, 1000.0, TIMEOUT_S) is is_hanging
     assert not hangs(None, 1000.0, TIMEOUT_S)
@@ -25,7 +25,7 @@ def test_a_message_hangs_when_it_was_begun_longer_ago_than_it_may_take(
 
 @pytest.mark.row("PQ-13")
 async def test_sixteen_at_most_are_sent_back_in_a_pass_and_block_no_more() -> None:
-    world = World(*range(20))
+    world = HeldQueue(*range(20))
     for message in world.messages:
         message.started_at_s = 0.0
     assert await send_back_hanging(world.cached, world.settlement, 901.0, TIMEOUT_S) == 16
@@ -36,7 +36,7 @@ async def test_sixteen_at_most_are_sent_back_in_a_pass_and_block_no_more() -> No
 
 @pytest.mark.row("PQ-13")
 async def test_what_follows_one_that_does_not_hang_stays() -> None:
-    world = World(1, 2)
+    world = HeldQueue(1, 2)
     world.messages[1].started_at_s = 0.0
     assert await send_back_hanging(world.cached, world.settlement, 901.0, TIMEOUT_S) == 0
     assert world.sent_back == []
@@ -44,7 +44,7 @@ async def test_what_follows_one_that_does_not_hang_stays() -> None:
 
 @pytest.mark.row("PQ-13")
 async def test_what_nobody_takes_back_stays_and_the_next_pass_tries_again() -> None:
-    world = World(1)
+    world = HeldQueue(1)
     world.messages[0].started_at_s = 0.0
     world.takes_back = world.takes_new = False
     assert await send_back_hanging(world.cached, world.settlement, 901.0, TIMEOUT_S) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.sdk.consumer.delivery.test_settlement import World
+from tests.sdk.consumer.delivery.test_settlement import HeldQueue
 
 from rockgate.sdk.consumer.delivery.order import Due, QueueOrder, Rest, Ruling, Run, Verdict
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
@@ -19,7 +19,7 @@ class Machine:
 
     def __init__(self, *offsets: int, **settings: object) -> None:
         self.settings = ConsumerSettings(is_orderly=True, **settings)  # type: ignore[arg-type] # a test's own
-        world = World(*offsets, settings=self.settings)
+        world = HeldQueue(*offsets, settings=self.settings)
         self.cached, self.messages = world.cached, world.messages
         self.cached.locked_at_s = 0.0
         self.order = QueueOrder(self.cached, self.settings)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
-from tests.sdk.consumer.delivery.test_settlement import QUEUE, World
+from tests.sdk.consumer.delivery.test_settlement import QUEUE, HeldQueue
 from tests.waiting import until
 
 from rockgate.sdk.consumer.delivery.inbox import Inbox
@@ -21,7 +21,7 @@ QUICK = ConsumerSettings(is_orderly=True, suspend_s=0.01)
 DONE = Verdict(Ruling.DONE)
 
 
-class Ordered(World):
+class Ordered(HeldQueue):
     """A queue whose lock is held."""
 
     def __init__(self, *offsets: int, settings: ConsumerSettings = QUICK) -> None:

@@ -29,7 +29,7 @@ from rockgate.sdk.results import Queue
 QUEUE = Queue("orders", "a", 0)
 
 
-class World:
+class HeldQueue:
     """One queue, its settlement, and brokers that take messages back or do not."""
 
     def __init__(self, *offsets: int, settings: ConsumerSettings | None = None) -> None:
@@ -93,7 +93,7 @@ def packed(offset: int) -> bytes:
 
 @pytest.mark.row("CON-11")
 async def test_a_message_that_is_finished_moves_the_offset() -> None:
-    world = World(5, 6)
+    world = HeldQueue(5, 6)
     await world.messages[0].ack()
     assert world.offsets.get(QUEUE) == 6
     await world.messages[0].ack()
@@ -102,20 +102,20 @@ async def test_a_message_that_is_finished_moves_the_offset() -> None:
 
 
 async def test_a_retry_is_sent_back_with_its_level_and_then_finished() -> None:
-    world = World(5)
+    world = HeldQueue(5)
     await world.messages[0].retry(after=timedelta(seconds=31))
     assert world.sent_back == [(5, 5, 16)]
     assert world.offsets.get(QUEUE) == 6
 
 
 async def test_without_a_wish_the_broker_chooses_the_level() -> None:
-    world = World(5)
+    world = HeldQueue(5)
     await world.messages[0].retry()
     assert world.sent_back == [(5, 0, 16)]
 
 
 async def test_a_message_that_is_not_taken_back_is_sent_to_the_retry_topic() -> None:
-    world = World(5)
+    world = HeldQueue(5)
     world.takes_back = False
     await world.messages[0].retry()
     assert world.sent_anew == [5]
@@ -123,7 +123,7 @@ async def test_a_message_that_is_not_taken_back_is_sent_to_the_retry_topic() -> 
 
 
 async def test_a_retry_that_nobody_takes_is_an_error_and_finishes_nothing() -> None:
-    world = World(5)
+    world = HeldQueue(5)
     world.takes_back = world.takes_new = False
     with pytest.raises(SdkError, match="could not be sent back"):
         await world.messages[0].retry()
@@ -136,7 +136,7 @@ async def test_what_a_dropped_queue_finishes_changes_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO")
-    world = World(5)
+    world = HeldQueue(5)
     world.cached.is_dropped = True
     await world.messages[0].ack()
     assert "1 messages were finished of a queue that has moved" in caplog.text
@@ -145,7 +145,7 @@ async def test_what_a_dropped_queue_finishes_changes_nothing(
 
 
 async def test_broadcasting_drops_what_failed() -> None:
-    world = World(5, 6, settings=ConsumerSettings(model=Model.BROADCASTING))
+    world = HeldQueue(5, 6, settings=ConsumerSettings(model=Model.BROADCASTING))
     assert await world.settlement.failed(world.messages, 0) == []
     assert (world.counts.dropped, world.sent_back) == (2, [])
     assert world.offsets.get(QUEUE) == 7
@@ -161,7 +161,7 @@ async def test_a_message_without_a_group_cannot_be_settled() -> None:
 
 
 async def test_a_listener_that_raises_has_its_message_sent_back() -> None:
-    world = World(1, 2, 3)
+    world = HeldQueue(1, 2, 3)
 
     async def listen(messages: Sequence[Received]) -> None:
         if messages[0].offset == 2:
@@ -172,7 +172,7 @@ async def test_a_listener_that_raises_has_its_message_sent_back() -> None:
 
 
 async def test_of_a_batch_only_what_failed_is_sent_back() -> None:
-    world = World(1, 2, 3, 4, settings=ConsumerSettings(batch_max=4))
+    world = HeldQueue(1, 2, 3, 4, settings=ConsumerSettings(batch_max=4))
 
     async def listen(messages: Sequence[Received]) -> int:
         return 2
@@ -183,7 +183,7 @@ async def test_of_a_batch_only_what_failed_is_sent_back() -> None:
 
 @pytest.mark.row("CON-10")
 async def test_what_nobody_takes_runs_again_and_holds_the_offset() -> None:
-    world = World(1, 2)
+    world = HeldQueue(1, 2)
     world.takes_back = world.takes_new = False
     tried: list[int] = []
 
@@ -199,7 +199,7 @@ async def test_what_nobody_takes_runs_again_and_holds_the_offset() -> None:
 
 @pytest.mark.row("CON-1")
 async def test_as_many_listeners_run_at_once_as_there_are_workers() -> None:
-    world = World(*range(9), settings=ConsumerSettings(workers=3))
+    world = HeldQueue(*range(9), settings=ConsumerSettings(workers=3))
     together = asyncio.Barrier(3)
     running, most = 0, 0
 
@@ -215,7 +215,7 @@ async def test_as_many_listeners_run_at_once_as_there_are_workers() -> None:
 
 
 async def test_closing_cancels_a_listener_that_does_not_end_and_finishes_nothing() -> None:
-    world = World(1)
+    world = HeldQueue(1)
     begun = asyncio.Event()
 
     async def listen(messages: Sequence[Received]) -> None:
