@@ -8,10 +8,10 @@ of the other commit, and throughput at least 0.95 times, as medians over pairs o
 
 The other commit is checked out beside this tree and run with this tree's environment and driven by
 this tree's load. Both servers run all the time and take turns on produce and consume (librdkafka,
-1 KB), single requests of one message, sends and pulls of RocketMQ's. A round asks one, the other,
-the other and the first again, and compares sums: what drifts on the machine within a round hits
-both alike. Turns are short and rounds many: on a shared machine single turns lie 20 % apart.
-Starts are timed on a data directory that the same load has filled.
+1 KB), single requests of one message, sends and pulls of RocketMQ's. A round asks both in the order
+ABBABAAB or its opposite and compares sums: neither a drift of the machine nor what the first turn
+finds cold hits one of them alone. Turns are short and rounds many: on a shared machine single turns
+lie 20 % apart. Starts are timed on a data directory that the same load has filled.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,12 +32,13 @@ from bench.measure.run import Sampling
 from bench.peers.rockgate import ROOT, RockgateServer
 
 OURS, THEIRS = "this tree", "the other commit"
-ROUNDS = 40
+ROUNDS = 20
 ROUNDS_MIN = 15
 SIZE = 1_000
 MESSAGES = 50_000
 SENDS = 4_000
 PULLS = 8
+CONSUMES = 3
 STORM_SECONDS = 0.3
 CPU_MAX = 1.03
 RATE_MIN = 0.95
@@ -53,8 +54,9 @@ def _produce(server: RockgateServer, topic: str) -> tuple[float, float]:
 
 
 def _consume(server: RockgateServer, topic: str) -> tuple[float, float]:
-    load = rdkafka.consume(server.bootstrap, topic, SIZE, MESSAGES)
-    return load.per_second, load.count
+    return _together(
+        [rdkafka.consume(server.bootstrap, topic, SIZE, MESSAGES) for _ in range(CONSUMES)]
+    )
 
 
 def _single(server: RockgateServer, topic: str) -> tuple[float, float]:
@@ -80,6 +82,10 @@ def _pull(server: RockgateServer, topic: str) -> tuple[float, float]:
         remoting_frames.pull(server.listeners["remoting"], f"sent-{topic}", SIZE, SENDS)
         for _ in range(PULLS)
     ]
+    return _together(loads)
+
+
+def _together(loads: Sequence[rdkafka.Load]) -> tuple[float, float]:
     count = sum(load.count for load in loads)
     return count / sum(load.seconds for load in loads), count
 
@@ -133,10 +139,10 @@ class Against(Sampling):
         self._servers = servers
 
     def _order(self, index: int) -> list[tuple[str, RockgateServer]]:
-        """One, the other, the other, the first: a drift over the four hits both alike."""
+        """Each begins as often as the other, and a drift over the eight hits both alike."""
         pair = list(self._servers.items())
         first, second = pair if index % 2 == 0 else pair[::-1]
-        return [first, second, second, first]
+        return [first, second, second, first, second, first, first, second]
 
     def load(self, rounds: int) -> None:
         """Every case, turn by turn; the first round warms both up and does not count."""
@@ -166,10 +172,13 @@ class Against(Sampling):
     def starts(self, rounds: int) -> None:
         """Stop and start each on what it holds."""
         for index in range(rounds):
-            for name, server in self._order(index)[:2]:
+            totals = dict.fromkeys(self._servers, 0.0)
+            for name, server in self._order(index)[:4]:
                 server.stop()
                 server.start()
-                self.note("start [s]", name, server.ready_seconds)
+                totals[name] += server.ready_seconds
+            for name, seconds in totals.items():
+                self.note("start [s]", name, seconds / 2)
             self.tell(f"start {index + 1} of {rounds}")
 
     def conclude(self) -> None:
