@@ -56,6 +56,12 @@ def _asked(code: RequestCode) -> Request:
     return Request(name=f"{int(code)} {code.name}, 4,000 members", listener="remoting", make=make)
 
 
+def _status(world: Loaded) -> list[bytes]:
+    _crowd(world)
+    fields = {"topic": WIDE, "group": CROWD, "clientAddr": "client-asked"}
+    return [_beat("asked"), frame(R.INVOKE_BROKER_TO_GET_CONSUMER_STATUS, fields)]
+
+
 def _check(world: Loaded) -> list[bytes]:
     subscription = {"topic": WIDE, "subString": RULES, "expressionType": "SQL92"}
     body = {"clientId": "c", "group": "g", "subscriptionData": subscription}
@@ -84,6 +90,11 @@ REQUESTS: tuple[Request, ...] = (
     _among(R.UNREGISTER_CLIENT, {"clientID": "c", "consumerGroup": CROWD, "producerGroup": CROWD}),
     _asked(R.GET_CONSUMER_RUNNING_INFO),
     _asked(R.CONSUME_MESSAGE_DIRECTLY),
+    Request(
+        name="223 INVOKE_BROKER_TO_GET_CONSUMER_STATUS, 4,000 members",
+        listener="remoting",
+        make=_status,
+    ),
     Request(name="46 CHECK_CLIENT_CONFIG, 85 KB of rules", listener="remoting", make=_check),
     row(R.GET_TOPIC_CONFIG, {"topic": WIDE}),
     row(R.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": GROUP_OF_ALL}),

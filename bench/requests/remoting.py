@@ -181,6 +181,11 @@ REQUESTS: tuple[Request, ...] = (
     Request(
         name="222 INVOKE_BROKER_TO_RESET_OFFSET, 10,000 queues", listener="remoting", make=_reset
     ),
+    row(
+        R.CLONE_GROUP_OFFSET,
+        {"srcGroup": GROUP_OF_ALL, "destGroup": "clone"},
+        what="a group of all topics",
+    ),
     Request(
         name="34 HEART_BEAT, 15 MB that are no JSON",
         listener="remoting",

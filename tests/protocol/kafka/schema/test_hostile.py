@@ -238,7 +238,7 @@ def test_ten_thousand_tagged_fields_are_stepped_over_and_one_more_is_refused() -
         (b"\x01\x05\xff\xff\xff\xff\x0f", "length 4,294,967,295 exceeds the 0 bytes left"),
         (b"\x01\xff\xff\xff\xff\xff\x01\0", "varint over 5 bytes"),
         (b"\xff\xff\xff\xff\x0f", "4,294,967,295 tagged fields exceed the maximum of 10,000"),
-        (b"\x02\x05\0", "the message ends"),
+        (b"\x02\x05\0", "message is truncated at 5 bytes"),
     ],
 )
 def test_a_tagged_field_that_lies_about_itself_is_refused(tags: bytes, reason: str) -> None:

@@ -50,6 +50,8 @@ from rockgate.store.api.topics import Topic, TopicLookup
 _NOT_FOUND = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
 LATEST_MS = -1
 ROWS_MAX = 50_000
+COMMITS_AT_ONCE = 1_000
+"""Offsets that one entry of the log sets: a reset of more is appended in parts."""
 _STATS = b'{"consumeTps":0.0,"offsetTable":{'
 """Queues in one answer to 317: about 8 MB of text."""
 
@@ -293,12 +295,19 @@ class OffsetRequests:
         self, group: str, commits: list[tuple[Queue, Commit]], answer: Command
     ) -> Command:
         """Set where a group is; its members are told by their next pulls."""
-        # It may have got Kafka members meanwhile, or a topic be gone.
-        self._offsets.check_owner(group)
-        kept = [each for each in commits if self._by_id(each[1].topic_id) is not None]
-        self._progress.commit(group, [commit for _, commit in kept])
-        if self._clients.consumer_group(group) is not None:
-            for queue, commit in kept:
-                self._offsets.resets.set(group, queue, commit.offset)
+        for at in range(0, len(commits), COMMITS_AT_ONCE):
+            if at:
+                await asyncio.sleep(0)
+            # It may have got Kafka members meanwhile, or a topic be gone.
+            self._offsets.check_owner(group)
+            part = [
+                each
+                for each in commits[at : at + COMMITS_AT_ONCE]
+                if self._by_id(each[1].topic_id) is not None
+            ]
+            self._progress.commit(group, [commit for _, commit in part])
+            if self._clients.consumer_group(group) is not None:
+                for queue, commit in part:
+                    self._offsets.resets.set(group, queue, commit.offset)
         safe = self._durability.after_changes(answer)
         return safe if isinstance(safe, Command) else await safe
