@@ -81,7 +81,7 @@ def main() -> None:
     marked(store.checkpointer, "_write", "checkpoint")
     marked(store.snapshotter.writer, "step", "snapshot")
     marked(store.log.segments, "unlink_first", "retention")
-    marked(store.retention.mover, "_move", "move")
+    marked(store.retention.mover, "move_entry", "move")
     posts: deque[Callable[[], None]] = deque()
     store.start(posts.append)
     queues = [queue for topic in topics(store) for queue in store.queues.of(topic.id)]
