@@ -1,11 +1,11 @@
 """Threads that decode large batches, few at a time, so that decompressed data stays bounded.
 
-What is light (`bounds.LIGHT`) is opened wherever it is met. Anything else comes here, whoever wants
-it opened. A thread of Python's keeps the loop waiting for a millisecond at most, as long as it does
-nothing large in one step; so whatever runs here goes through a batch record by record.
+Light batches (`bounds.LIGHT`) are opened inline; all others are opened here. A Python thread blocks
+the loop for a millisecond at most, provided that it does nothing large in one step; so whatever
+runs here processes a batch record by record.
 
-A batch that passes the bounds, or that cannot be read, is passed over by whoever reads: that is
-said once and counted, and the reader goes on behind it.
+A batch that exceeds the bounds, or that cannot be read, is skipped by its readers: it is logged
+once and counted, and reading continues behind it.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class BatchThreads:
         )
 
     def skip_keys(self, damage: BatchTooLarge, *, crc: int) -> None:
-        """Say that a batch is not found by the keys of its records; wherever it will lie."""
+        """Log that a batch cannot be found by its records' keys; its position is not known yet."""
         self.too_large_count += 1
         log.warning("cannot index batch by key crc=%#010x reason=%s", crc, damage)
 
     def close(self) -> None:
-        """Let go of the threads; what waits for one is not done any more."""
+        """Release the threads; queued work is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)

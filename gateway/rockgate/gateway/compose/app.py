@@ -254,9 +254,9 @@ def _raise_file_limit() -> None:
 
 
 def fitted(config: Config, files_max: int) -> Config:
-    """The settings with no more connections than there are descriptors for, at all listeners.
+    """The settings, with the connections of all listeners limited by the available descriptors.
 
-    If there are too few, those that want the most get less, and who wants few has them.
+    If there are too few, the largest limits are lowered and small ones stay as they are.
     """
     # The name server has as many as RocketMQ's own listener.
     listeners = {"kafka": 1, "remoting": 2, "http": 1}

@@ -55,7 +55,7 @@ def broker_configs(
 ) -> Mapping[str, BrokerConfig]:
     """Every config of this broker by name, in order.
 
-    `bound` is where the listener really listens, `given` the settings that somebody gave.
+    `bound` is where the listener really listens, `given` the settings that were set explicitly.
     """
     listeners = _listeners(config, bound or config.kafka.listen)
     found = {each.name: each for each in (*_FACTS, *listeners, *_topic_defaults(defaults))}
@@ -63,7 +63,7 @@ def broker_configs(
         found[name] = _setting(config, setting, is_given=name in given)
     found[_NODE_ID] = replace(found[_NODE_ID], value=str(node_id))
     for name, alias in KAFKA_NAMES.items():
-        # A name in another unit (log.retention.hours) would show a number that nobody gave.
+        # A name in another unit (log.retention.hours) would show a number that was never set.
         if alias.scale == 1:
             found[name] = replace(found[alias.setting], name=name)
     return dict(sorted(found.items()))

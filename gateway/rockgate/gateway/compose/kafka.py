@@ -200,7 +200,7 @@ class KafkaAssembly:
         }
 
     def _delays(self) -> tuple[RecordDelays, HeldScheduling]:
-        """Make what delays records, and let it know what comes due; held batches go on."""
+        """Build what delays records and attach it to deliveries; held batches are resumed."""
         store, held, remoting = self.store, self.folds.held, self.config.remoting
         terms = Terms(read_levels(remoting.delay_levels), remoting.delay_ms_max)
         store.attach(
@@ -236,7 +236,7 @@ class KafkaAssembly:
         )
 
     def _coordinator(self) -> Coordinator:
-        """Make what ends transactions; what was being ended at the last stop goes on."""
+        """Build what ends transactions; ends that the last stop interrupted are resumed."""
         store, folds = self.store, self.folds
         coordinator = Coordinator(
             transactions=folds.transactions,

@@ -42,7 +42,7 @@ class RemotingAssembly:
             try:
                 topics.make_system_topics()
             except StoreFull as error:
-                # Those that are there go on; the next start makes the others.
+                # Those that exist are used; the next start creates the others.
                 log.error("cannot create RocketMQ system topics: %s", error)
         address = str(config.advertise or listener.address)
         dispatcher = Dispatcher(table(families(services, address)))

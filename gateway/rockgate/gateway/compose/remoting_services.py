@@ -61,7 +61,7 @@ class RemotingFolds:
 
 
 class RemotingServices:
-    """The parts of the broker; processors are given those that they use, and no more."""
+    """The parts of the broker; processors are given only those that they use."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """The store in a running server: opened in a thread, ticked by the event loop, closed at shutdown.
 
-The store has no clock of its own and never waits. Here it gets both: its threads' answers are
-posted to the loop, and one timer calls `tick` again and again, soon while there is work under way.
+The store has no clock and never waits. Here it gets both: results of its threads are posted to the
+loop, and one timer calls `tick` periodically, at short intervals while work is in progress.
 """
 
 import asyncio
@@ -90,14 +90,14 @@ class Ticking:
         self._timer: Timer = clock.call_later(IDLE_SECONDS, self._step)
 
     def stop(self) -> None:
-        """Tick no more."""
+        """Stop ticking."""
         self._timer.cancel()
 
     def _step(self) -> None:
         try:
             seconds = BUSY_SECONDS if self._tick() else IDLE_SECONDS
         except Exception:
-            # One failed round must not be the last: a full disk may have room again.
+            # One failed round must not be the last: a full disk may have free space again.
             log.exception("store tick failed")
             seconds = FAILED_SECONDS
         self._timer = self._clock.call_later(seconds, self._step)

@@ -1,10 +1,10 @@
 """The timer that delivers delayed messages when they are due.
 
-Upkeep comes ten times a second, which would make a short delay up to a tenth of a second longer.
-This timer is set for the next thing that is due, and set again when something sooner is scheduled.
-While much is due a step follows the other with nothing between them but what sockets have to say.
+Upkeep runs ten times a second, which would make a short delay up to a tenth of a second longer.
+This timer is set for the next due message, and reset when an earlier one is scheduled. While much
+is due, steps follow each other with only socket events in between.
 
-After a delivery the next one is some milliseconds away. Each wakes those who wait for the queue, so
+After a delivery the next one is some milliseconds away. Each wakes the waiters of its queue, so
 with thousands a second, one at a time, the server would do little but wake them.
 """
 
@@ -42,7 +42,7 @@ class Deliveries(Protocol):
 
 
 class Schedule(Protocol):
-    """What waits."""
+    """The schedule of what is not due yet."""
 
     looks_at_ms: int
 
@@ -62,7 +62,7 @@ class Delivering:
         self._set(0)
 
     def stop(self) -> None:
-        """Deliver no more."""
+        """Stop delivering."""
         self._is_stopped = True
         self._timer.cancel()
 
@@ -82,7 +82,7 @@ class Delivering:
                 wait_ms = max(least_ms, deliveries.wait_ms())
             self._failures = 0
         except Exception as error:  # noqa: BLE001  # a supervisor: logged, and tried again
-            # One failed step must not be the last: a full disk may have room again.
+            # One failed step must not be the last: a full disk may have free space again.
             self._tell(error)
             wait_ms = FAILED_MS
         self._set(wait_ms)

@@ -2,14 +2,14 @@
 
     header                                  due
     DELAY = level                           the level's time from now; 0 is no delay
-    TIMER_DELAY_SEC, TIMER_DELAY_MS         so long from now
+    TIMER_DELAY_SEC, TIMER_DELAY_MS         that duration from now
     TIMER_DELIVER_MS, __STARTDELIVERTIME    at that time, in milliseconds since 1970
 
 Values are decimal numbers as text. A level counts before a time, and of the times the first in
 this table; of two headers of one name the last. Whether a record is delayed depends on nothing but
 the record, so that every reader of the log finds the same ones. Batches are opened here to find
-them; a thread of Python's keeps the others from running for a millisecond or more at a time, so the
-one that opens lets go after every step. docs/internals/delay.md specifies it.
+them; a Python thread blocks the others for a millisecond or more at a time, so the one that opens
+yields after every step. docs/internals/delay.md specifies it.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def open_batch(
 def open_politely(
     body: Buffer, wanted: Wanted[Asked] = asked_of, *, bounds: Bounds = BOUNDS
 ) -> Opened:
-    """Open a batch in a thread of its own, and let others run meanwhile."""
+    """Open a batch in a separate thread, and let others run meanwhile."""
     opened = Sifter(body, read_header(body), HINT, wanted, bounds=bounds)
     while opened.step(POLITE_RECORDS):
         time.sleep(0)

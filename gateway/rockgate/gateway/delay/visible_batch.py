@@ -1,8 +1,8 @@
 """The visible part of a batch with delayed records: the batch without them.
 
-It is made when somebody reads it, or when it was produced if that took a thread anyway, and kept
-within a bound. What takes long to make is noted by whoever reads on the loop, as cold entries are,
-and made by a thread before it is asked for again.
+It is built on the first read, or on produce if that took a thread anyway, and cached within a
+bound. A reader on the loop notes one that takes long to build, as it does cold entries, and a
+thread builds it before the reader retries.
 """
 
 from __future__ import annotations
@@ -95,6 +95,6 @@ def _made_politely(body: memoryview) -> Buffer:
 
 
 def _nothing(body: memoryview, damage: MalformedBatch) -> Buffer:
-    """Return an empty batch in place of one that cannot be read any more."""
+    """Return an empty batch in place of one that can no longer be read."""
     log.error("cannot decode batch with delayed records reason=%s", damage)
     return rebuild_batch(read_header(body), ())

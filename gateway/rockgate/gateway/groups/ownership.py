@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class GroupType(Enum):
-    """Who a group's members are; the value is what clients are told."""
+    """Who a group's members are; the value is what clients see."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -20,7 +20,7 @@ class GroupType(Enum):
 
 
 class GroupRegister(Protocol):
-    """Every group of the server, whoever its members are."""
+    """Every group of the server, of any kind of members."""
 
     def hold(self, name: str, kind: GroupType) -> bool:
         """Keep a group for one kind of members; False while it has others."""
@@ -32,7 +32,7 @@ class GroupRegister(Protocol):
         """Whether a group has members of another kind."""
 
     def shown(self, name: str) -> object | None:
-        """What there is to be said of a group; None if nothing was ever heard of it."""
+        """What is known of a group; None if it is unknown."""
 
 
 class GroupOwnership:

@@ -40,7 +40,7 @@ class Gathered:
 
 
 def gather(*sources: Sequence[Given]) -> Gathered:
-    """Lay the sources over the defaults, the strongest last; ConfigError lists every problem."""
+    """Apply the sources to the defaults, the strongest last; ConfigError lists every problem."""
     problems: list[str] = []
     chosen: dict[str, object] = {}
     origins = dict.fromkeys(SETTINGS, DEFAULT_ORIGIN)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KafkaName:
-    """Which of our settings a Kafka broker setting stands for."""
+    """Which of our settings a Kafka broker setting maps to."""
 
     setting: str
     scale: int = 1

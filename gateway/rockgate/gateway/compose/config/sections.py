@@ -1,6 +1,6 @@
 """All settings, one section per part. Adding a section is one line in Config.
 
-A section is a frozen dataclass with defaults, owned by the room that uses it. The string under a
+A section is a frozen dataclass with defaults, owned by the package that uses it. The string under a
 field is its documentation (docs/reference/operations.md is generated from it), and `metadata` may
 hold `minimum` and `maximum`. Units are the last part of a name: `_ms` settings also take `10m` or
 `36h`, `_bytes` settings also take `64MiB`.

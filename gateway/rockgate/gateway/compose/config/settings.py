@@ -49,7 +49,7 @@ class Setting:
 
 
 def environment_name(name: str) -> str:
-    """The environment variable that stands for a dotted name, ours or Kafka's."""
+    """The environment variable of a dotted name, ours or Kafka's."""
     return ENVIRONMENT_PREFIX + name.replace(".", "_").replace("-", "_").upper()
 
 

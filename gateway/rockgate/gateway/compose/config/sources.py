@@ -27,7 +27,7 @@ _NOT_SETTINGS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """One setting as somebody gave it: the name used, the value, and where."""
+    """One setting as it was given: the name used, the value, and the source."""
 
     name: str
     value: object
@@ -66,7 +66,7 @@ def from_environment(environment: Mapping[str, str], names: Mapping[str, str]) -
 
 
 def is_no_setting(variable: str) -> bool:
-    """Whether a variable with our prefix is known to be for somebody else than the server."""
+    """Whether a variable with our prefix is known not to be a setting of the server."""
     return _NOT_SETTINGS.fullmatch(variable) is not None
 
 

@@ -22,7 +22,7 @@ _BOOLS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "o
 
 
 def units_of(field_name: str) -> Mapping[str, int]:
-    """The suffixes a number may carry, told by the unit in its setting's name."""
+    """The suffixes a number may have, derived from the unit in its setting's name."""
     words = field_name.split("_")
     if "bytes" in words:
         return _SIZES
@@ -30,7 +30,7 @@ def units_of(field_name: str) -> Mapping[str, int]:
 
 
 def read(given: object, hint: object, units: Mapping[str, int]) -> object:
-    """The typed value that `given` stands for; ValueError if it stands for none."""
+    """Parse `given` into its typed value; ValueError if it has none."""
     if isinstance(given, str) and len(given) > VALUE_CHARS_MAX:
         raise ValueError(f"must not exceed {VALUE_CHARS_MAX:,} characters")
     if get_origin(hint) in (Union, UnionType):

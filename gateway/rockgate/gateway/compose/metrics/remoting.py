@@ -34,7 +34,7 @@ class RequestSource:
         self._connections = connections
 
     def __call__(self, page: Exposition) -> Iterator[None]:
-        """Tell; codes that nobody has asked for have no series."""
+        """Collect; codes that were never requested have no series."""
         name = self._name
         for code, stats in sorted(self._stats.apis.items()):
             if not stats.count:

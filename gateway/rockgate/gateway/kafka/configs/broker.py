@@ -25,7 +25,7 @@ class BrokerConfig:
 
     @property
     def is_set(self) -> bool:
-        """Whether somebody chose it."""
+        """Whether it was set explicitly."""
         return self.is_given or self.value != self.default
 
     @property

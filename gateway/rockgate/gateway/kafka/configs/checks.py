@@ -34,7 +34,7 @@ class Known(Protocol):
 
     @property
     def default(self) -> str:
-        """What it is when nobody sets it."""
+        """Its value when it is not set."""
         ...
 
 

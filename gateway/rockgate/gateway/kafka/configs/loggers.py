@@ -66,12 +66,12 @@ class _Loggers(Mapping[str, LoggerConfig]):
 
 
 class LoggerLevels:
-    """The levels that somebody set, as configs of this node's loggers."""
+    """The levels that were set, as configs of this node's loggers."""
 
     table = ConfigTable("logger", _Loggers())
 
     def config(self, name: str) -> Mapping[str, str]:
-        """The loggers that have a level of their own."""
+        """The loggers whose level is set."""
         return {each: _name(_logger(each).level) for each in names() if _logger(each).level}
 
     def text(self, config: Mapping[str, str], name: str) -> str:

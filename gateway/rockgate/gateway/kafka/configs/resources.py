@@ -1,7 +1,7 @@
 """What has configs: topics, groups, this node and its loggers, each type by itself.
 
-Each type of resource says what configs there are, what is set, and takes a change. The server's own
-settings are read when it starts, and whoever tries to change one is told which it is.
+Each type of resource lists its configs and what is set, and applies changes. The server's own
+settings are read when it starts; the error of an attempt to change one names it.
 """
 
 from __future__ import annotations

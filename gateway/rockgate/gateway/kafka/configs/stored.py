@@ -18,7 +18,7 @@ Key = tuple[int, str]
 
 
 class ResourceConfigs:
-    """What somebody set, by the type and name of a resource. One without anything is not saved."""
+    """What was set, by the type and name of a resource. One with nothing set is not saved."""
 
     def __init__(self, journal: Journal) -> None:
         self._fold: KeyedFold[Key, dict[str, str]] = KeyedFold(

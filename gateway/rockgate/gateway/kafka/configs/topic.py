@@ -1,8 +1,8 @@
 """Every topic config, Kafka 4.3's and our own. docs/reference/protocol.md is made of it.
 
-One line of the table says all there is to say of a config: its type, what holds when nobody sets
-it, the broker's name for that default, what it means, and what it does here where that differs from
-Kafka. Handlers, the data path and the documentation read it and know no config of their own.
+One line of the table defines a config: its type, its default, the broker's name for that default,
+what it means, and what it does here where that differs from Kafka. Handlers, the data path and the
+documentation read the table and define no configs themselves.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class StoreCatalog:
         self._topics = topics
         self._partitions_max = partitions_max
         self.topic_partitions_max = QUEUE_COUNT_MAX
-        # None once most of it was of topics that are gone: it is made anew for who asks.
+        # None once most of it was of deleted topics: it is rebuilt on the next use.
         self._sorted: list[str] | None = None
         self._unsorted_count = 0
         self._dead_count = 0
@@ -46,7 +46,7 @@ class StoreCatalog:
         return self._topics.version
 
     def check_room(self, count: int) -> None:
-        """POLICY_VIOLATION if so many partitions more would be too many."""
+        """POLICY_VIOLATION if that many more partitions would exceed the limit."""
         if self.partition_count + count > self._partitions_max:
             raise RequestError(
                 ErrorCode.POLICY_VIOLATION,
@@ -124,7 +124,7 @@ class StoreCatalog:
 
     def _sort(self) -> list[str]:
         # What was sorted stays a sorted run, which makes this little more than a merge. The list
-        # is another one from now on, so that a walk that pauses goes on over the one it began.
+        # is another one from now on, so that a walk that pauses continues over the one it began.
         known = self._sorted
         if known is None:
             known = [names.to_kafka(topic.name) for topic in self]

@@ -17,7 +17,7 @@ class SingleNode:
         self.controller_id = node_id
         self._leader_epoch = leader_epoch
         self._advertised = advertised
-        # The last node that a client was told: nearly always the next is told the same.
+        # The last node that was returned: nearly always the next client gets the same.
         self._address: Address | None = None
         self._nodes = (Node(node_id, "", -1),)
 

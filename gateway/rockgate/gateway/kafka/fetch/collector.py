@@ -120,8 +120,8 @@ class Gathering:
     def is_enough(self) -> bool:
         """Whether there is a reason to answer now.
 
-        Enough bytes; something that the client should hear of at once; or nothing that could give
-        more, because no partition is there.
+        Enough bytes; something that the client should learn at once; or nothing that could give
+        more, because no partition exists.
         """
         return (
             self._counted >= self._min_bytes
@@ -183,7 +183,7 @@ class Gathering:
     ) -> None:
         code = self._code_of(wanted, queues)
         self.session.bind(wanted, None)
-        # What has gone since we looked is told at once; what was not there is not.
+        # A topic deleted since the last look is reported at once; one that never existed is not.
         is_unknown = before is None or before[_IS_UNKNOWN]
         is_urgent = code is ErrorCode.INCONSISTENT_TOPIC_ID or not is_unknown
         self._is_urgent |= is_urgent

@@ -1,8 +1,8 @@
 """Leader epochs: which epoch an offset was written in, and where an epoch ends in a queue.
 
 Kafka's leader epoch is the store's epoch, one for each start of the server. A batch carries its own
-in its header; a message entry has the one that its position lies in, or, once it was moved, the one
-that was kept with it. Along a queue epochs never fall, so ends are found by searching.
+in its header; a message entry has the one that contains its position, or, once it was moved, the
+one that was stored with it. Along a queue epochs never decrease, so ends are found by searching.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class LeaderEpochs:
         return self._epochs.at(unit.position)
 
     def at(self, queue: Queue, offset: int) -> int:
-        """Return the epoch of what stands at an offset or next behind it; the current if nothing.
+        """Return the epoch of the record at an offset or next behind it; the current one if none.
 
         A queue that is empty was empty in this epoch too.
         """

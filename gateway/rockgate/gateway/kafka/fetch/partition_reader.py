@@ -47,7 +47,7 @@ class MessageTranscoder(Protocol):
 
     @property
     def kept(self) -> MadeBatches:
-        """What was made lately."""
+        """What was made recently."""
 
     def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
         """Return one record batch of the first messages of a run, which are of one epoch.
@@ -137,7 +137,7 @@ class PartitionReader:
                 diverging = self._diverging(queue, asked, ended)
             log_start, high_watermark, last_stable = self.bounds(queue)
             offset = asked.fetch_offset
-            # Between the high watermark and the end lies what will be shown soon: no error.
+            # What is between the high watermark and the end will be visible soon: no error.
             if offset < log_start or (offset > queue.next_offset and diverging is None):
                 return _refused(asked, ErrorCode.OFFSET_OUT_OF_RANGE)
             records: Sequence[Buffer] = ()

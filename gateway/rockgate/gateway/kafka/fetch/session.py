@@ -1,16 +1,16 @@
 """One fetch session: the partitions a client reads, and which of them may have news.
 
 News of a partition: records, an error, a diverging epoch, or a high watermark or log start that was
-not told yet. A session is *dirty* in the partitions that may have news: those that were asked for
-anew, those whose queue has changed, those it still owes records, those it answered with an error.
-Only dirty ones are ever looked at, so a poll costs what changed and not what there is. They are
-looked at in the order in which they became dirty, and one that gave records goes to the end, so
+not sent yet. A session is *dirty* in the partitions that may have news: those that were requested
+again, those whose queue has changed, those with records left to send, those answered with an error.
+Only dirty ones are ever examined, so a poll costs what changed and not what exists. They are
+examined in the order in which they became dirty, and one that returned records moves to the end, so
 that a busy partition does not starve the others.
 
-A request without a session is one that is not kept: its partitions are dirty once and then gone.
+A request without a session is a session that is not cached: its partitions are dirty only once.
 
-A session holds its partitions, and they know it without holding it: once nobody has it any more, a
-hundred thousand of them are gone at once, and do not wait for the garbage collector.
+A session holds its partitions, which refer to it weakly: when the last reference to it is dropped,
+a hundred thousand of them are freed at once, without waiting for the garbage collector.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNTOLD = -1
 
 
 class WantedTopic:
-    """A topic of which somebody reads partitions; known by name, or by id from v13 on."""
+    """A topic of which partitions are read; known by name, or by id from v13 on."""
 
     __slots__ = ("name", "store_name", "topic_id")
 
@@ -41,7 +41,7 @@ class WantedTopic:
 
 
 class Wanted:
-    """A partition that somebody reads: what was asked of it, and what was told."""
+    """A partition that is read: what was requested of it, and what was sent."""
 
     __slots__ = (
         "asked",
@@ -196,7 +196,7 @@ class FetchSession:
             wanted.is_known = True
 
     def watch(self) -> None:
-        """Hear of every change of a queue from now on."""
+        """Subscribe to changes of the queues."""
         if not self._is_watching:
             self._is_watching = True
             for wanted in self:
@@ -204,7 +204,7 @@ class FetchSession:
                     self._poll_registry.watch(wanted.queue, wanted)
 
     def unwatch(self) -> None:
-        """Hear of nothing any more."""
+        """Unsubscribe from changes."""
         if self._is_watching:
             self._is_watching = False
             for wanted in self:
@@ -212,19 +212,19 @@ class FetchSession:
                     self._poll_registry.unwatch(wanted.queue, wanted)
 
     def interrupt(self) -> None:
-        """Let the poll that waits take what there is: nobody will come for more."""
+        """Complete the waiting poll with what is available: no further poll will come."""
         if self.poll is not None:
             self.poll.look_last()
 
     # Telling
 
     def keep_news(self, told: Iterable[Wanted]) -> None:
-        """Look again at those that changed since `take_news`: what was told was from before."""
+        """Examine those that changed since `take_news` again: what was sent predates the change."""
         if self.news:
             self.dirty.update((wanted, None) for wanted in told if wanted in self.news)
 
     def tell(self, wanted: Wanted, fetched: FetchedPartition, end: int) -> bool:
-        """Say whether an answer has news, and remember what it told.
+        """Return whether a response has news, and remember what it reported.
 
         `end` is the offset behind the last that this reader may see.
         """

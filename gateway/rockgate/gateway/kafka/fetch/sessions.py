@@ -10,12 +10,11 @@
     known       the next      partitions are added, changed and forgotten     its id, news alone
     known       the next      the last partition is forgotten: closed         id 0, nothing
 
-Epochs count 1, 2, … 2³¹-1, 1. A new session whose client finds no room gets id 0, which means that
-it sends everything again with its next poll. As in Kafka, room is made by letting go of a session
-that nobody has used for two minutes, or else of one that is older than that and has fewer
-partitions than the new one. Beyond Kafka the partitions of all sessions are bounded as well, and
-with them those of requests that wait without a session: one for which there is no room is answered
-at once.
+Epochs count 1, 2, … 2³¹-1, 1. A new session that does not fit into the cache gets id 0, which means
+that its client sends everything again with its next poll. As in Kafka, a session is evicted that
+was not used for two minutes, or else one that is older than that and has fewer partitions than the
+new one. Beyond Kafka the partitions of all sessions are bounded as well, and with them those of
+requests that wait without a session: one that exceeds the bound is answered at once.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _OPENING: Final = 0
 
 
 def random_id() -> int:
-    """Return a session id that nobody can guess from another."""
+    """Return a session id that cannot be guessed from another."""
     return SystemRandom().randint(1, 2**31 - 1)
 
 
@@ -138,7 +137,7 @@ class FetchSessions:
         return session
 
     def keep(self, session: FetchSession) -> None:
-        """Keep a new session if there is room for it: then it has an id and watches its queues."""
+        """Cache a new session if it fits: then it has an id and watches its queues."""
         self.release(session)
         now_ms = self._clock.monotonic_ms()
         if not self._make_room(session.count, now_ms):
@@ -151,7 +150,7 @@ class FetchSessions:
         session.watch()
 
     def hold(self, session: FetchSession) -> bool:
-        """Say whether a request may wait: without a session it takes room until `release`."""
+        """Return whether a request may wait; without a session it counts until `release`."""
         if not session.id:
             if self.partition_count + session.count > self._partitions_max:
                 return False
@@ -167,7 +166,7 @@ class FetchSessions:
             session.unwatch()
 
     def close(self, session_id: int) -> None:
-        """Let go of a session, if it is there."""
+        """Remove a session, if it exists."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self.partition_count -= session.count
@@ -196,7 +195,7 @@ class FetchSessions:
         return True
 
     def _loser(self, count: int, now_ms: int) -> FetchSession | None:
-        """Return the session that has to make room for one of `count` partitions, if any has."""
+        """Return the session to evict for one of `count` partitions, if there is any."""
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now_ms - oldest.used_ms > EVICTION_MS:
             return oldest

@@ -61,7 +61,7 @@ class TimeSearch:
         self._cold_reads = cold_reads
 
     async def first_at(self, queue: Queue, time_ms: int, end: int) -> FoundRecord | None:
-        """Return the first record of a time or later that is left and lies before `end`."""
+        """Return the first remaining record of a time or later before `end`."""
         first = queue.first_at_record_time(time_ms)
         if first is None:
             return None
@@ -77,7 +77,7 @@ class TimeSearch:
         return None
 
     async def largest(self, queue: Queue, end: int) -> FoundRecord | None:
-        """Return the first record of the largest time that is left and lies before `end`."""
+        """Return the first remaining record of the largest time before `end`."""
         last = queue.find(end - 1) if end > queue.log_start else None
         if last is None or last.max_ms < 0:
             return None

@@ -1,6 +1,6 @@
 """What happens to a group, what it answers, and what it wants done. Values, and no decisions.
 
-A waiter is whoever asked: the machine gives it back with the answer and never looks inside.
+A waiter identifies a caller: the machine returns it with the answer and never looks inside.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
 
 
 class GroupState(Enum):
-    """Where a group stands; the value is what Kafka's clients call it."""
+    """The state of a group; the value is what Kafka's clients call it."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -51,7 +51,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sync:
-    """A member asks for its assignment; the leader brings everybody's."""
+    """A member asks for its assignment; the leader brings those of all members."""
 
     waiter: Waiter
     generation: int
@@ -74,7 +74,7 @@ class MemberHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """Somebody wants to commit offsets: may they?"""
+    """A client asks whether it may commit offsets."""
 
     waiter: Waiter
     generation: int
@@ -104,7 +104,7 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The server stops: nobody is kept waiting."""
+    """The server stops: every waiter is answered."""
 
 
 Event: TypeAlias = Join | Sync | MemberHeartbeat | Commit | Leave | Wake | Finish
@@ -114,7 +114,7 @@ Event: TypeAlias = Join | Sync | MemberHeartbeat | Commit | Leave | Wake | Finis
 
 
 class Listed(NamedTuple):
-    """A member as the leader is told of it."""
+    """A member as the leader sees it."""
 
     member_id: str
     instance_id: str | None

@@ -4,11 +4,11 @@ docs/internals/groups.md specifies it.
 
     state       what is so                     left when
     EMPTY       no member                      one is let in → PREPARING
-    PREPARING   members join (again)           all have, or time is up → COMPLETING; or nobody is
-                                               left → EMPTY
+    PREPARING   members join (again)           all have, or time is up → COMPLETING; or no member
+                                               is left → EMPTY
     COMPLETING  a generation without its       the leader brings it → STABLE; a member comes, goes
                 assignment                     or changes → PREPARING
-    STABLE      everybody has what to read     a member comes, goes or changes, or the leader joins
+    STABLE      members have assignments       a member comes, goes or changes, or the leader joins
                                                again → PREPARING
 
     event          EMPTY           PREPARING            COMPLETING            STABLE
@@ -22,7 +22,7 @@ docs/internals/groups.md specifies it.
 
 Invariants
 - A generation has one assignment, and generations only grow.
-- Whoever waits is answered: by the next generation, by its assignment, or by an error.
+- Every waiter is answered: by the next generation, by its assignment, or by an error.
 - `Arm` never names a time later than the earliest deadline.
 """
 
@@ -64,7 +64,7 @@ class ClassicGroup:
         self._out = Outbox()
 
     def restore(self, saved: SavedGroup, now_ms: int) -> list[events.Effect]:
-        """Be what was written down, before anything else happens; every session begins anew."""
+        """Restore what was saved, before anything else happens; every session starts over."""
         self._now_ms = now_ms
         effects = self._out.begin(is_woken=True)
         self.generation, self.protocol_type = saved.generation, saved.protocol_type
@@ -131,7 +131,7 @@ class ClassicGroup:
         return self.members.check(join.member_id, join.instance_id)
 
     def _join_first(self, join: Join) -> None:
-        """Somebody comes who has no member id."""
+        """A client without a member id joins."""
         member_id = self._new_id(join.instance_id or join.client_id)
         if join.instance_id is not None:
             old_id = self.members.static_id(join.instance_id)
@@ -188,7 +188,7 @@ class ClassicGroup:
             is_skipping = join.can_skip and self.members.leader == member_id
             joined = self._joined(member, is_skipping)._replace(is_skipping=is_skipping)
             if not join.can_skip:
-                # Were it told that it leads, it would hand out a new assignment.
+                # If it were named the leader, it would compute a new assignment.
                 joined = joined._replace(leader=old_leader or "")
             self._out.reply(join.waiter, joined)
             return
@@ -229,7 +229,7 @@ class ClassicGroup:
             self._complete()
 
     def _complete(self) -> None:
-        """Begin a generation of those who have joined; static members may be absent for a while."""
+        """Begin a generation of the joined members; static ones may be absent for a while."""
         self._gathering.end()
         for member in list(self.members):
             if member.join is None and member.instance_id is None:
@@ -258,7 +258,7 @@ class ClassicGroup:
                 self._out.reply(waiter, self._joined(member, True))
 
     def _joined(self, member: Member, is_telling: bool) -> Joined:
-        """The present generation, for a member; the leader may be told who is in it."""
+        """The current generation, for a member; the leader may get the list of members."""
         leader, name = self.members.leader or "", self.protocol_name
         listed: list[events.Listed] = []
         if is_telling and member.id == leader:
@@ -315,7 +315,7 @@ class ClassicGroup:
 
     def _check_commit(self, commit: events.Commit) -> ErrorCode:
         if commit.generation < 0 and self.state is GroupState.EMPTY:
-            # Somebody from outside, or a consumer that picks its partitions itself.
+            # A client that is no member, or a consumer that assigns its partitions itself.
             return _OK
         if commit.generation < 0 and not commit.member_id and commit.instance_id is None:
             return ErrorCode.UNKNOWN_MEMBER_ID

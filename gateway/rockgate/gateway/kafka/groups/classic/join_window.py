@@ -1,6 +1,6 @@
-"""How long a group waits for its members to join, before it goes on with those who have.
+"""How long a group waits for its members to join, before it continues with those that have.
 
-The members of a group that was there already have the rebalance timeout of the slowest. A group
+The members of an existing group have the rebalance timeout of the slowest. A group
 that was empty waits a short while for more members, because each that came later would cost a
 rebalance; and as long again while more come, within the rebalance timeout.
 """

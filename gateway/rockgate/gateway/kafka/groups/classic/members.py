@@ -129,7 +129,7 @@ class Members:
             self.leader = member.id
 
     def remove(self, member: Member) -> None:
-        """Let a member go for which nobody waits; if it led, the next in line does."""
+        """Remove a member without a waiter; if it was the leader, the next in line is."""
         assert member.join is None and member.sync is None, "who waits is told first"
         del self._by_id[member.id]
         if member.instance_id is not None and self._static.get(member.instance_id) == member.id:
@@ -220,13 +220,13 @@ class Members:
         return member is not None or len(self._by_id) < count_max
 
     def begin_join(self, member: Member, waiter: Waiter) -> Waiter | None:
-        """Let a waiter stand for a member in the next generation; returns who did before."""
+        """Set a member's waiter for the next generation; returns the previous one."""
         before, member.join = member.join, waiter
         self.joining_count += before is None
         return before
 
     def end_join(self, member: Member) -> Waiter | None:
-        """Let nobody stand for a member any more; returns who did."""
+        """Remove the waiter of a member's join, and return it."""
         before, member.join = member.join, None
         self.joining_count -= before is not None
         return before
@@ -238,7 +238,7 @@ class Members:
         return max(slowest, REBALANCE_MS_MIN) if self._by_id else 0
 
     def elect(self) -> bool:
-        """Let somebody lead who has joined again; False if nobody has."""
+        """Choose a leader among those that have rejoined; False if there is none."""
         if self.leader is not None and self._by_id[self.leader].join is not None:
             return True
         for member in self._by_id.values():
