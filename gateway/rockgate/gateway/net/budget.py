@@ -1,10 +1,10 @@
 """The memory budget of requests over all connections.
 
 Above `bytes_max` only connections that hold less than their allowance are read from: a small
-request always gets through. What is whole is answered and comes back by itself. What is not whole
-comes back only if its client goes on, so that it may take three quarters: beyond that the largest
-request under way is broken off, and the others can be read to their ends. At twice `bytes_max`
-there is no other way out than to close the connection that holds most.
+request always gets through. Complete requests are answered, which frees their bytes. Incomplete
+ones are freed only if their clients continue, so they may take three quarters: beyond that the
+largest incomplete request is aborted, and the others can be read to their ends. At twice
+`bytes_max` the only way out is to close the connection that holds most.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ LENGTH_SIZE: Final = 4
 
 
 class Budget:
-    """Counts bytes and keeps those who wait for room. Owned by the listener."""
+    """Counts bytes and holds those that wait for budget. Owned by the listener."""
 
     __slots__ = (
         "_on_overdrawn",
@@ -54,7 +54,7 @@ class Budget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether those who hold more than their allowance must wait before they are read from."""
+        """Whether connections above their allowance must wait before they are read from."""
         return self.used > self.bytes_max
 
     def take(self, size: int) -> None:
@@ -67,7 +67,7 @@ class Budget:
             self._on_overdrawn()
 
     def give(self, size: int) -> None:
-        """Count bytes that are free again, and wake those who waited once there is real room."""
+        """Release bytes, and wake the waiters once enough of the budget is free."""
         self.used -= size
         assert self.used >= 0, f"{-self.used} bytes were given that nobody took"
         # Once only what is not whole is left, waiting for more to come back would be for ever.
@@ -77,9 +77,9 @@ class Budget:
                 resume()
 
     def wait(self, resume: Callable[[], None]) -> None:
-        """Call `resume` when there is room again; asking twice is asking once."""
+        """Call `resume` when there is budget again; asking twice is asking once."""
         self._waiting[resume] = None
 
     def forget(self, resume: Callable[[], None]) -> None:
-        """Do not call `resume` any more."""
+        """No longer call `resume`."""
         self._waiting.pop(resume, None)

@@ -17,7 +17,7 @@ class Socket(Protocol):
 
 
 def has_hung_up(socket: Socket | None) -> bool:
-    """Whether nothing will come from it any more, behind what came already."""
+    """Whether it will send nothing after what it has sent already."""
     if socket is None or socket.fileno() < 0:
         return False
     poll = select.poll()

@@ -61,7 +61,7 @@ class Listener:
             self._servers.append(await loop.create_server(factory, sock=bound, backlog=backlog))
 
     def close(self) -> None:
-        """Accept no more connections. Accepted ones stay open."""
+        """Stop accepting connections. Accepted ones stay open."""
         for server in self._servers:
             server.close()
         for bound in self.sockets:

@@ -3,10 +3,10 @@
 Receiving is one step of the loop: the transport asks for a buffer, fills it and says so, and then
 the bytes are copied out, or belong to a large frame already. So one buffer serves all connections.
 
-Large frames come as fast as the kernel has them, megabytes at a time, and into memory that is new
-to the process: two dozen of them held everybody else up for a third of a second in one turn of the
-loop. So all of them together get `TURN_BYTES` in a turn; who comes behind that reads on in a later
-one, in the order of coming. Their memory goes back in turns, too, if they are broken off.
+Large frames arrive as fast as the kernel has them, megabytes at a time, and into memory that is new
+to the process: two dozen of them blocked all other connections for a third of a second in one turn
+of the loop. So all of them together get `TURN_BYTES` in a turn; the rest is read in later turns, in
+order of arrival. Their memory is freed over several turns, too, if they are aborted.
 """
 
 from collections import deque
@@ -28,7 +28,7 @@ few are asked, that each comes first in its time; and more than one, because som
 
 
 class ReceiveBuffer:
-    """The buffers of one listener, and the turns of those who receive much."""
+    """The buffers of one listener, and the turns of connections that receive much."""
 
     __slots__ = ("_is_due", "_left", "_waiting", "chunk", "spares")
 
@@ -40,11 +40,11 @@ class ReceiveBuffer:
         self._is_due = False
 
     def share(self, room: memoryview) -> memoryview:
-        """As much of a room as may be filled at once."""
+        """As much of a frame's memory as may be filled at once."""
         return room[: max(self._left, LEAST_BYTES)]
 
     def spend(self, size: int, clock: Clock) -> bool:
-        """Count what came into a room; whether its connection has to wait for a later turn."""
+        """Count what was received of a frame; whether its connection has to wait for a turn."""
         self._left -= size
         self._come_back(clock)
         return self._left <= 0
@@ -54,7 +54,7 @@ class ReceiveBuffer:
         self._waiting.append(resume)
 
     def clear(self, clock: Clock) -> None:
-        """Let go of what frames that were broken off have left behind, one in a turn."""
+        """Free what aborted frames have left behind, one in a turn."""
         if self.spares.retired:
             self._come_back(clock)
 

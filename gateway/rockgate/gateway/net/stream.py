@@ -1,14 +1,14 @@
 """The byte stream of a connection, for any protocol: received, bounded, watched and closed.
 
-A session of either listener is a Stream that knows its protocol. It hands what came to its sans-IO
-connection, starts what that gives it, and writes; here is when it reads, how much it may hold, and
-how it ends.
+A session of either listener is a Stream that knows its protocol. It passes received bytes to its
+sans-IO connection, starts the resulting requests, and writes; this module decides when it reads,
+how much it may hold, and how it ends.
 
 Invariants
 - Reading stops while too much is in flight, unread by the client, or held by all connections
   together, so a connection's memory is bounded by its limits.
-- However much large requests bring, they receive a few megabytes in a turn of the loop, so that
-  nobody else waits for them.
+- However large requests are, they receive a few megabytes in a turn of the loop, so that other
+  connections do not wait for them.
 - The bytes counted in the budget are those received and not yet answered; none stay behind when
   the connection is lost, and nothing that it held outlives it: no cycle is left to be collected.
 """
@@ -211,7 +211,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
             self._receiving.wait(self._read_on)
 
     def eof_received(self) -> bool:
-        """The client sends no more, which for all of ours means that it is gone."""
+        """The client has stopped sending, which for all of ours means that it is gone."""
         return False
 
     def pause_writing(self) -> None:
@@ -262,7 +262,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._release()
 
     def _release(self) -> None:
-        """Hold nothing any more."""
+        """Release everything that is held."""
         budget, held, self.held_bytes = self._budget, self.held_bytes, 0
         budget.incomplete -= self._partial_bytes
         self._partial_bytes = 0
@@ -272,7 +272,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     # Going on
 
     def _go_on(self, came: int = 0) -> None:
-        """Take what came, start what may start, write what may leave, read if there is room."""
+        """Process what was received, start requests, write responses, read within the limits."""
         if self._is_closing:
             return
         try:
@@ -301,7 +301,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     # Reading on and off
 
     def _steer(self) -> None:
-        """Read exactly while there is room for what would be read."""
+        """Read exactly while the limits allow for what would be read."""
         if self._is_closing:
             return
         if self._is_draining:
@@ -320,7 +320,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     def _has_room(self) -> bool:
         if self._is_unread or self._backlog:
             return False
-        # Without one in flight there is always room: one may be larger than the room for many.
+        # With none in flight one is always accepted: it may be larger than the limit for many.
         if self._waiting and (
             self._in_flight_count() >= self._limits.in_flight_max
             or self.held_bytes >= self._limits.in_flight_bytes_max

@@ -1,8 +1,8 @@
 """The timeouts of a connection: idle, slow to send, slow to read. Time is a parameter.
 
 A connection without requests and without bytes is idle. One that has begun a request must finish
-it. One that owes us reading must take at least a byte. Time in which we did not read, because of
-our own limits, is never held against the client.
+it. One with unread responses must read at least a byte. Time in which we did not read, because of
+our own limits, is never counted against the client.
 """
 
 from enum import Enum

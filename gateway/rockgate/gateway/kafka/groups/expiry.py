@@ -1,15 +1,15 @@
-"""Offsets that nobody came back for are forgotten, and groups of which nothing is left.
+"""Expires offsets of groups that are no longer used, and groups of which nothing is left.
 
     the group                               its offsets' time begins
     has no members and never had            when each was committed
-    has no members any more                 when the last one left, or later when committed
+    no longer has members                   when the last one left, or later when committed
     has members that are consumers          for topics that none of them subscribes to,
-                                            when each was committed; for the others it stands still
+                                            when each was committed; for the others never
     has other members                       never: the server cannot tell what they read
 
-An offset that was committed with a time of its own (v2-4) goes by that and nothing else. None goes
-while a transaction is about to commit another one in its place. All progress is walked page by
-page, with other work in between, once in a while.
+An offset that was committed with a retention time (v2-4) expires by that alone. None expires while
+a transaction is about to commit another one in its place. All progress is scanned periodically,
+page by page, with other work in between.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Expiry:
         self._timer = clock.call_later(self._config.offsets_check_ms / 1000, step)
 
     def stop(self) -> None:
-        """Walk no more."""
+        """Stop scanning."""
         if self._timer is not None:
             self._timer.cancel()
 

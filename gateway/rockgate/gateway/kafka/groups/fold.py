@@ -6,8 +6,8 @@ docs/internals/groups.md describes the bytes. A change begins with its format an
     REMOVE   group names
 
 The last writer wins by position. A record keeps the position and the time of its change in front
-of the group's bytes, which stay as they are until somebody asks: a hundred thousand groups are a
-hundred thousand byte strings.
+of the group's bytes, which are decoded on demand only: a hundred thousand groups are a hundred
+thousand byte strings.
 """
 
 from __future__ import annotations

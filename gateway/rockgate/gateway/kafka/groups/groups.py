@@ -1,12 +1,12 @@
-"""All groups: their machines while anybody is in them, what was written down of the others.
+"""All groups: the state machines of those with members, the saved state of the others.
 
 A group has a kind. Classic ones have a machine here, and only while they have members or expect
 some; a group without either is what the fold and the store's progress know of it. A group that
 another part of the server has members in (RocketMQ's, later KIP-848's) is held by its kind:
 classic members cannot join it meanwhile, and that part cannot hold it while it has classic ones.
 
-One timer of the loop stands for all deadlines of a group. What a machine wants written is
-written before anybody hears of it; on a server that flushes before it answers, also flushed.
+One timer of the loop serves all deadlines of a group. What a machine wants written is written
+before any client sees its effect; on a server that flushes before it answers, also flushed.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Groups:
                 self._activate(name, record.group)
 
     def finish(self) -> None:
-        """Send everybody away who waits: the server stops, and nobody waits from now on."""
+        """Answer every waiter: the server stops, and no request waits from now on."""
         self._is_finishing = True
         for active in list(self._active.values()):
             self._happen(active, Finish())
@@ -355,7 +355,7 @@ class Groups:
         try:
             self._saved.save(name, saved)
         except StoreError as error:
-            # The group goes on; after a restart its members join again.
+            # The group continues; after a restart its members join again.
             self._saves.tell(error)
         else:
             self._saves.end()
@@ -375,7 +375,7 @@ class Groups:
 
 
 def new_member_id(prefix: str) -> str:
-    """An id that nobody has had: what a client calls itself, and random digits."""
+    """A unique id: the client's id and random digits."""
     return f"{prefix[:PREFIX_CHARS_MAX]}-{uuid.uuid4()}"
 
 

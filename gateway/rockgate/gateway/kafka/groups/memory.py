@@ -1,4 +1,4 @@
-"""What is remembered of groups while nobody is in them, and over a restart."""
+"""What is remembered of groups while they have no members, and across restarts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How far groups have come, as Kafka's handlers and the coordinator see and change it.
 
-A partition is named by its topic's id. Offsets may lie with other servers, and then are asked for
-and committed there; which groups have any is known without asking.
+A partition is named by its topic's id. Offsets may be stored on other servers, and are then read
+and committed there; which groups have any is known without a request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class CommittedOffset(Protocol):
 
     @property
     def offset(self) -> int:
-        """Where it goes on."""
+        """The offset to resume from."""
         ...
 
     @property

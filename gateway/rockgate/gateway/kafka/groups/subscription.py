@@ -42,7 +42,7 @@ def topics_of(metadata: bytes) -> list[str]:
 
 
 def subscribed(shown: GroupView) -> frozenset[str] | None:
-    """The topics that a group reads; None if it has members of which that cannot be told."""
+    """The topics that a group reads; None if it has members of which that is not known."""
     if shown.state.value == "Empty":
         return frozenset()
     if shown.protocol_type != CONSUMER:

@@ -1,7 +1,7 @@
-"""One who waits for a group's answer: it comes at once, or a future is made for it.
+"""A waiter for a group's answer: it comes at once, or a future is made for it.
 
 A future that was cancelled with its connection takes no answer, and the group never knows: the
-member stands until its session ends, as a member does whose connection broke a moment later.
+member remains until its session expires, as one does whose connection broke a moment later.
 """
 
 from __future__ import annotations

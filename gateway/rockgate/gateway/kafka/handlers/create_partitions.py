@@ -91,7 +91,7 @@ class CreatePartitions:
     # For the slices
 
     def plan(self, asked: CreatePartitionsTopic, planned_count: int) -> TopicView:
-        """The topic that shall grow, or RequestError; so many partitions are planned."""
+        """The topic to extend, or RequestError; `planned_count` partitions were planned before."""
         topic = self._catalog.find(asked.name)
         if topic is None:
             raise RequestError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "Topic does not exist.")

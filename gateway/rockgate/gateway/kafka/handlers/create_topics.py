@@ -8,7 +8,7 @@ Behaviour
 - Replication factors -1 and 1 to 3 are taken, and one replica is made and answered;
   `topics.replication_strict` refuses what it cannot give.
 - Configs are checked by the table of topic configs. The answer has all of them with their sources,
-  for so many topics as a request is likely to have.
+  for as many topics as a request is likely to have.
 - `validate_only` answers as if it had been done.
 - Ten thousand topics are created in slices; each slice is one entry of the log.
 
@@ -124,7 +124,7 @@ class CreateTopics:
     # For the slices
 
     def plan(self, asked: CreatableTopic, planned_count: int) -> NewTopic:
-        """The topic that shall be created, or RequestError; so many partitions are planned."""
+        """The topic to create, or RequestError; `planned_count` partitions were planned before."""
         name = asked.name
         if self._catalog.find(name) is not None:
             raise RequestError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic {name!r} already exists.")

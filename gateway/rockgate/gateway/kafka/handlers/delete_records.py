@@ -125,7 +125,7 @@ class DeleteRecords:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if topic.is_internal:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
-        # An empty policy keeps everything until somebody cuts it off.
+        # An empty policy retains everything until records are deleted explicitly.
         policy = topic.config.get("cleanup.policy", "delete")
         if "compact" in policy and "delete" not in policy:
             return ErrorCode.POLICY_VIOLATION

@@ -4,7 +4,7 @@ Behaviour
 - By name or, from v6, by id; each topic succeeds or fails alone. One that is named twice, by
   whatever it is named, is INVALID_REQUEST, as is one with both a name and an id or with neither.
 - A deleted topic is gone at once with all it holds, and its name is free: a topic that is created
-  under it is another, with another id. Whoever reads or writes other topics notices nothing.
+  under it is another, with another id. Reads and writes of other topics are not affected.
 - Topics that are the server's own are TOPIC_AUTHORIZATION_FAILED.
 
 Versions

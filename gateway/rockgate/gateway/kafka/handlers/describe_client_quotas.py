@@ -79,7 +79,7 @@ class DescribeClientQuotas:
 
 
 class Matching:
-    """A slice of entities, of which those are told that match."""
+    """A slice of entities, of which the matching ones are returned."""
 
     def __init__(self, wanted: Mapping[str, ComponentData], is_strict: bool) -> None:
         self._wanted = wanted

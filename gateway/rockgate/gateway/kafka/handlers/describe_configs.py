@@ -263,7 +263,7 @@ def _synonym(name: str, value: str | None, source: ConfigSource) -> DescribeConf
 def _merged(
     resources: Sequence[DescribeConfigsResource],
 ) -> Generator[None, None, Iterable[AskedConfigs]]:
-    """Each resource once: who asks for one a million times shall not get a million answers."""
+    """Each resource once: a request that names one a million times gets a single answer."""
     each_once, repeated = yield from once_in_steps(resources, KEY)
     if not repeated:
         return (

@@ -2,7 +2,7 @@
 
 Behaviour
 - Every partition is led by this node, its only replica, so no election is needed, clean or not:
-  ELECTION_NOT_NEEDED for each partition that is asked for. Who asks for all (null) gets every topic
+  ELECTION_NOT_NEEDED for each requested partition. A request for all (null) returns every topic
   without a partition, as Kafka leaves out those that need nothing.
 - An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION.
 - An unknown kind of election is INVALID_REQUEST for all.
@@ -47,7 +47,7 @@ class ElectLeaders:
         self, request: ElectLeadersRequest, call: Call
     ) -> ElectLeadersResponse | Awaitable[ElectLeadersResponse]:
         """Look at each partition, in slices if there are many."""
-        # An empty list is refused by nobody, whatever kind it asks for.
+        # An empty list is never rejected, whatever kind it asks for.
         if request.election_type not in _KINDS and request.topic_partitions != []:
             reason = f"Unknown election type {request.election_type}."
             return _refused(request, ErrorCode.INVALID_REQUEST, reason)

@@ -3,10 +3,10 @@
 Behaviour
 - Commits or aborts: the decision, the committed offsets and the markers of all partitions are one
   append, so the answer comes when all of it is done. Markers of a transaction of more than two
-  hundred partitions, and offsets beyond 256 KiB, are written by and by, after the answer, as in
+  hundred partitions, and offsets beyond 256 KiB, are written gradually, after the answer, as in
   Kafka.
-- The same end said again is answered in the same way. So is an abort (v5) by a producer whose
-  transaction was aborted before, because its time was up: it learns its next epoch and goes on.
+- A repeated end is answered in the same way. So is an abort (v5) by a producer whose transaction
+  was aborted before, because it timed out: it gets its next epoch and continues.
 
 Versions
 - v2: PRODUCER_FENCED.  v3: flexible.  v5: transaction version 2: the epoch is raised and answered.

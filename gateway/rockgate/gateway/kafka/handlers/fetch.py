@@ -1,7 +1,7 @@
 """Fetch: v4-18.
 
 Behaviour
-- Whole batches, slices of the log as they lie there, from the one that holds the offset on; never
+- Whole batches, slices of the log as they are stored, from the one that holds the offset on; never
   past the high watermark. Records are empty, never null, with an error too.
 - The request's `max_bytes` and a partition's own bound what is returned, except that the first
   batch of the first partition that has any is returned however large it is.
@@ -12,9 +12,9 @@ Behaviour
 - An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, by id UNKNOWN_TOPIC_ID. A session that has seen
   the topic of an id knows its name: then a topic that was deleted is UNKNOWN_TOPIC_OR_PARTITION,
   and one that was created again INCONSISTENT_TOPIC_ID.
-- What lies far behind the end of the log is brought in by a thread before it is sent; thousands of
-  partitions are looked at in slices.
-- A batch of which records wait for their time is sent without them (docs/internals/delay.md).
+- Cold data far behind the end of the log is loaded by a thread before it is sent; thousands of
+  partitions are examined in slices.
+- A batch with delayed records that are not due is sent without them (docs/internals/delay.md).
 
 Versions
 - v5: log start offset.  v7: sessions.  v9: leader epoch.  v11: rack (ignored).  v12: flexible, last
@@ -172,8 +172,8 @@ class Fetch:
                 await self._read_in_slices(gathering)
             if gathering.is_outdated:
                 return self._answer(gathering)
-            # What changed behind our back is looked at again, and then nobody else has a turn
-            # before it is known whether to wait.
+            # What changed meanwhile is examined again, and then nothing else runs before it is
+            # known whether to wait.
             gathering.read(session.take_news())
             answer = self._answer_or_wait(gathering, wait_ms)
             answer = answer if isinstance(answer, Fetched) else await answer
@@ -218,7 +218,7 @@ class Fetch:
     def _answer(self, gathering: Gathering) -> Fetched:
         """Put together what was found: everything, or in a session the news.
 
-        LARGE stands for more than one slice of it, where there may be several.
+        LARGE is returned for more than one slice of it, where there may be several.
         """
         session = gathering.session
         if gathering.is_outdated:
@@ -240,7 +240,7 @@ class Fetch:
             if gathering.is_outdated:
                 return Fetched([], ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id)
             self._tell(gathering, some, topics)
-            # What has changed meanwhile may just have been told of as it was before.
+            # What has changed meanwhile may just have been reported as it was before.
             session.keep_news(wanted for wanted, _ in some)
             await asyncio.sleep(0)
         return _fetched(session, topics)

@@ -1,11 +1,11 @@
 """InitProducerId: v0-5.
 
 Behaviour
-- Without a transactional id every call gets a producer id that nobody has had, with epoch 0.
-- With one it gets that id's producer with the next epoch, which fences whoever had it before. What
-  was left open is aborted first.
+- Without a transactional id every call gets a new, unique producer id, with epoch 0.
+- With one it gets that id's producer with the next epoch, which fences the previous producer. A
+  transaction that was left open is aborted first.
 - A producer that names the id and epoch it has (v3) is refused if another one has taken over. One
-  whose transaction was aborted because its time was up goes on, with the epoch after its own.
+  whose transaction was aborted because it timed out continues, with the epoch after its own.
 
 Versions
 - v2: flexible.  v3: the client may name the id and epoch it has.  v4: PRODUCER_FENCED.  v5: more

@@ -3,12 +3,12 @@
 Behaviour
 - The answer comes when the group's next generation begins: an empty group waits for a short while
   for more members, any other until all have joined or the rebalance timeout is over.
-- Only the leader is told who the members are.
+- Only the leader gets the list of members.
 
 Versions
-- v1: a rebalance timeout of its own, before it was the session timeout.  v4: one without a member
-  id is sent away to come back with one.  v5: static members.  v6: flexible.  v7: protocol type.
-  v8: a reason, which is not kept.  v9: a static leader that is back may keep the assignment.
+- v1: a separate rebalance timeout, before it was the session timeout.  v4: one without a member id
+  gets an id and has to join again with it.  v5: static members.  v6: flexible.  v7: protocol type.
+  v8: a reason, which is not stored.  v9: a static leader that is back may keep the assignment.
 
 Departs from Kafka
 - A group id of more than 1,000 characters is INVALID_GROUP_ID, other ids as long INVALID_REQUEST.

@@ -2,7 +2,7 @@
 
 Behaviour
 - Everything that has configs, by type: topics, this node as a broker and for its loggers, and
-  groups that somebody configured. Of client metrics there are none.
+  groups with configs set. Of client metrics there are none.
 - No types ask for all. A type that does not exist is UNSUPPORTED_VERSION, and then nothing is
   listed.
 

@@ -6,7 +6,7 @@ Behaviour
 - -1 latest: the high watermark, or under read_committed the last stable offset. It never falls.
 - -2 earliest and -4 earliest local: the log start. -3: the record of the largest time. -5 latest
   tiered and -6 earliest pending upload: -1, as nothing is tiered.
-- A partition that is named twice is INVALID_REQUEST, told once; a special time that its version
+- A partition that is named twice is INVALID_REQUEST, listed once; a special time that its version
   does not have is UNSUPPORTED_VERSION.
 - Batches are opened one at a time, large ones in a thread; many partitions are done in slices.
 
@@ -91,7 +91,7 @@ class ListOffsets:
     def handle(
         self, request: ListOffsetsRequest, call: Call
     ) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
-        """Find what can be told at once, or search with other requests in between."""
+        """Find what can be answered at once, or search with other requests in between."""
         if sum(len(topic.partitions) for topic in request.topics) > SLICE_COUNT:
             return self._search_all(request, call)
         lookup = _Lookup(request, call)

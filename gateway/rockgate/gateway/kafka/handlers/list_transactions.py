@@ -3,11 +3,11 @@
 Behaviour
 - Every filter that is given must hold: state, producer id, how long it has been open, and a regular
   expression that the whole id matches.
-- States that do not exist are told, and let nothing through. A pattern that cannot be read is
+- Unknown states are listed in the response and match nothing. A pattern that cannot be parsed is
   INVALID_REGULAR_EXPRESSION.
 
 Versions
-- v1: open for longer than so many milliseconds.  v2: a pattern.
+- v1: open for longer than a duration in milliseconds.  v2: a pattern.
 
 Departs from Kafka
 - With a duration, only ids with an open transaction are listed. Kafka treats the missing start time

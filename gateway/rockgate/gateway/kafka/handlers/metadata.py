@@ -90,7 +90,7 @@ class Metadata:
         self._config = config
         self._durability = durability
         self._slicing = Slicing(MetadataResponse, MetadataResponseTopic)
-        # Who was told of last: nearly always the next client is told of the same.
+        # The last one returned: nearly always the next client gets the same.
         self._nodes: Sequence[Node] = ()
         self._brokers: list[MetadataResponseBroker] = []
 

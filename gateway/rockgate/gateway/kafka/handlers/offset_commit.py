@@ -8,7 +8,7 @@ Behaviour
 - Answered once the offsets are in the log, and on disk where the server flushes before it answers.
   A lower offset than the one before is taken: a group may be set back.
 - A request of more than SLICE_COUNT partitions is committed a slice at a time, with others in
-  between. A slice whose member was fenced meanwhile is refused like a request of its own.
+  between. A slice whose member was fenced meanwhile is refused like a separate request.
 - A commit counts as a heartbeat.
 
 Versions
@@ -76,7 +76,7 @@ class OffsetCommit:
     def handle(
         self, request: OffsetCommitRequest, call: Call
     ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
-        """Commit what can be, if the one who asks may."""
+        """Commit what can be committed, if the caller may."""
         learning = self._catalog.learn(map(NAME, request.topics))
         if learning is not None:
             return self._commit_after(learning, request, call)
@@ -158,7 +158,7 @@ class OffsetCommit:
             _put_codes(taken, await codes if isinstance(codes, Awaitable) else codes)
 
     def _allowed(self, request: OffsetCommitRequest) -> ErrorCode:
-        """Whether the one who asks may commit now; it counts as a heartbeat."""
+        """Whether the caller may commit now; it counts as a heartbeat."""
         waiter: Waiter[ErrorCode] = Waiter()
         return self._groups.check_commit(
             request.group_id,

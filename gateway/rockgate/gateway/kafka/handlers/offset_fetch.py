@@ -7,8 +7,8 @@ Behaviour
 - A group that is named twice is answered once, for all that was asked of it; so is a topic of it.
 - More than SLICE_COUNT partitions are looked up in slices, with other requests in between; those of
   a null are counted too.
-- A client that wants stable offsets only (v7) is told UNSTABLE_OFFSET_COMMIT for a partition while
-  a transaction that is not over would commit one there.
+- A client that requires stable offsets (v7) gets UNSTABLE_OFFSET_COMMIT for a partition while an
+  unfinished transaction would commit one there.
 
 Versions
 - v2: all topics, an error for the whole.  v5: leader epochs.  v6: flexible.  v8: many groups.  v9:
@@ -67,7 +67,7 @@ _IDS = 10
 
 
 class _Offset(NamedTuple):
-    """Stands for an offset that is not there, or not told."""
+    """Represents an offset that does not exist or is withheld."""
 
     offset: int = -1
     leader_epoch: int = -1
@@ -356,7 +356,7 @@ class OffsetFetch:
         is_stable: bool,
         missing: _Offset | None,
     ) -> Now[_Found]:
-        """Fill in what a group has committed; `missing` stands for what it has not."""
+        """Fill in what a group has committed; `missing` is used for what it has not."""
         committed = self._progress.fetch(group, topic_id, indexes)
         if not isinstance(committed, list):
             fill = partial(self._fill, found, group, topic_id, indexes, is_stable, missing)

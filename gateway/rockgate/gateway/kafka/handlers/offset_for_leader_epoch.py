@@ -6,9 +6,9 @@ Behaviour
   known, of the future or below 0, is epoch -1 and offset -1 without an error.
 - A client whose current leader epoch is another than ours gets FENCED_LEADER_EPOCH or
   UNKNOWN_LEADER_EPOCH.
-- Nothing past the high watermark is told.
-- After a start every consumer asks for all its partitions: many are done in slices, and what is
-  cold is brought in by a thread first.
+- Nothing past the high watermark is reported.
+- After a start every consumer asks for all its partitions: many are done in slices, and a thread
+  loads what is cold first.
 
 Versions
 - v3: replica id (ignored).  v4: flexible.

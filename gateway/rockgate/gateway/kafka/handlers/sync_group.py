@@ -3,7 +3,7 @@
 Behaviour
 - The leader brings the assignment of every member, which the server does not look into; the others
   wait for it. A member that asks again later gets the same.
-- The assignment is in the log before anybody gets it.
+- The assignment is in the log before any member gets it.
 
 Versions
 - v3: static members.  v4: flexible.  v5: the protocol that the member believes in must be the

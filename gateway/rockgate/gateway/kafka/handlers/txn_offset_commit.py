@@ -1,17 +1,18 @@
 """TxnOffsetCommit: v0-5.
 
 Behaviour
-- Offsets are kept, and become the group's when the transaction commits. Nobody sees them before.
+- Offsets are pending, and become the group's when the transaction commits; they are not visible
+  before.
 - Each partition succeeds or fails alone, as in OffsetCommit.
-- From v3 on the one who commits says which member of the group it is, and is refused if the group
-  has gone on without it (KIP-447). The producer and its transaction are looked at before that.
-- A request of more than SLICE_COUNT partitions, or as much metadata, is kept a slice at a time,
+- From v3 on the request names the member of the group, and is refused if the group has rebalanced
+  without it (KIP-447). The producer and its transaction are checked before that.
+- A request of more than SLICE_COUNT partitions, or as much metadata, is stored a slice at a time,
   with others in between. A slice whose producer or member was fenced meanwhile is refused like a
-  request of its own.
+  separate request.
 
 Versions
 - v2: leader epochs.  v3: flexible, member and generation.  v4: TRANSACTION_ABORTABLE.  v5: the
-  group is added to the transaction by the way.
+  group is added to the transaction implicitly.
 
 Departs from Kafka
 - A negative offset is OFFSET_OUT_OF_RANGE.
@@ -79,7 +80,7 @@ class TxnOffsetCommit:
     def handle(
         self, request: TxnOffsetCommitRequest, call: Call
     ) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
-        """Keep what can be kept, if the one who asks may."""
+        """Store what can be stored, if the caller may."""
         if not request.group_id:
             return self.refuse(request, ErrorCode.INVALID_GROUP_ID)
         response = TxnOffsetCommitResponse(

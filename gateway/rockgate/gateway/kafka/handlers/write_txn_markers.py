@@ -5,8 +5,8 @@ Behaviour
   an administrator's way out of a transaction that hangs.
 - Where nothing is open nothing is written, and that is no error. An epoch older than the producer's
   own in that partition is INVALID_PRODUCER_EPOCH.
-- It is taken from this machine only, unless `transactions.accept_markers` is set: whoever else asks
-  is told CLUSTER_AUTHORIZATION_FAILED, as by a Kafka whose ACLs keep it to brokers.
+- It is accepted from this machine only, unless `transactions.accept_markers` is set: other clients
+  get CLUSTER_AUTHORIZATION_FAILED, as from a Kafka whose ACLs restrict it to brokers.
 
 Versions
 - v2: the version of the transaction, which makes no difference here.

@@ -64,7 +64,7 @@ class RecordDelays:
         sys_flag: int,
     ) -> Appended:
         """Append a batch with its schedule; `append_ms` is -1 unless the topic stamps it."""
-        # What nobody can read yet is not found by its time either.
+        # What is not visible yet is not found by its time either.
         record_ms = append_ms if append_ms >= 0 and waits.rest_count else waits.rest_max_ms
         draft = Draft(
             topic=b"",

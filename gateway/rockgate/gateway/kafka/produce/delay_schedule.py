@@ -1,7 +1,7 @@
 """Scheduling what was held: batches whose transaction was committed, and very large ones.
 
-A little at a time, between other work: some records of a batch are scheduled together with the word
-how far it has come, in one group. So a restart goes on where it was, and schedules nothing twice.
+A little at a time, between other work: some records of a batch are scheduled together with the
+batch's progress, in one atomic group. So a restart resumes there, and schedules nothing twice.
 """
 
 from __future__ import annotations

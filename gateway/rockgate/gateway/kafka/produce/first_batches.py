@@ -1,9 +1,9 @@
 """First batches of producers that were refused for now, and what must not overtake them.
 
 A producer that a partition does not know may begin anywhere: its state may have been forgotten. So
-when its first batch is refused with an error that clients answer by sending it again, the one
-behind it, which is on its way already, would be taken in its place, and the first would never fit
-any more. It is held back here until the first is in.
+when its first batch is refused with a retriable error, the next one, which is in flight already,
+would be accepted in its place, and the first could no longer be accepted. The next one is held back
+here until the first is in.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Turns:
-    """Who is under way, by partition. Nearly always nobody."""
+    """Requests in progress, by partition. Nearly always there are none."""
 
     def __init__(self) -> None:
         self.last: dict[Hashable, asyncio.Future[None]] = {}

@@ -1,11 +1,11 @@
-"""Forgetting idempotent producers that wrote nothing for long: a few at a time, now and then.
+"""Expires idempotent producers that wrote nothing for long, periodically and a few at a time.
 
-What was forgotten may be learned again from the log at the next start, and is then forgotten again:
-a producer that is not remembered may begin anywhere, so neither changes what a client sees. A clock
-that jumps ahead is not believed at once: producers that are forgotten too early may write twice.
+An expired producer may be restored from the log at the next start, and then expires again: a
+producer that is not known may begin anywhere, so neither changes what a client sees. A clock that
+jumps ahead is not trusted at once: producers that expire too early may write twice.
 
-There is a bound for how many are remembered, too: beyond it those are forgotten that have been
-silent longest, as if the time for it were shorter, but nobody who wrote within the last minute.
+The number of known producers is bounded, too: beyond it those expire that have been silent longest,
+as if the expiry time were shorter, but none that wrote within the last minute.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ProducerExpiry:
         return self._place > 0
 
     def _next_allowed_ms(self) -> int:
-        """Halve the time for each walk that finds too many; give it back when there is room."""
+        """Halve the expiry time while there are too many; double it below half the bound."""
         if len(self._producers) > self._count_max:
             return min(self._expiry_ms, max(SILENT_MS_MIN, self._allowed_ms // 2))
         if len(self._producers) <= self._count_max // 2:

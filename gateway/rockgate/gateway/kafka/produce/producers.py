@@ -154,7 +154,7 @@ class Producers:
     # Producer ids
 
     def new_id(self) -> int:
-        """Return a producer id that nobody has had."""
+        """Return a producer id that was never used."""
         if self._next_id >= self._ours_until:
             # Whatever is left of an earlier run's block was perhaps given out: it is not ours.
             start, end = self._reserved, self._reserved + _BLOCK
@@ -212,9 +212,9 @@ class Producers:
     ) -> None:
         """Remember the end of a transaction: a newer epoch than before begins from sequence 0.
 
-        Its batches are no longer known as written: nobody sends one again once its transaction has
+        Its batches are no longer known as written: no client retries one once its transaction has
         ended, but librdkafka may give the sequence of a message that it dropped with an abort to
-        the next one, and that one would be taken for the first.
+        the next one, and that one would be taken for a duplicate of the first.
         """
         producer = self._queues.setdefault(key, {}).get(producer_id)
         if producer is None:
@@ -246,7 +246,7 @@ class Producers:
     def expire(self, older_than_ms: int, place: int, count: int) -> int:
         """Forget producers that wrote nothing since a time, a stretch of places at a time.
 
-        Returns the place to go on from; 0 when all have been looked at.
+        Returns the place to continue from; 0 when all have been examined.
         """
         for at, producer in self._roster.walk(place):
             if at - place >= count:

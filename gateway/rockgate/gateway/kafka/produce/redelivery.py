@@ -1,12 +1,12 @@
 """What delayed records become when they are due: a new batch, in the queue they were sent to.
 
-Key, value, time and headers are as they were sent, but for the headers that delayed it: nobody who
-copies the record delays it again. Records of one queue that are due one behind the other are one
-batch, within a bound. It is of no producer and has the codec of the batch that they were sent in;
-under LogAppendTime it has the time of its delivery, as any batch that is appended.
+Key, value, time and headers are as they were sent, but for the headers that delayed it: a copy of
+the record is not delayed again. Records of one queue that are due one after another are one batch,
+within a bound. It has no producer and has the codec of the batch that they were sent in; under
+LogAppendTime it has the time of its delivery, as any batch that is appended.
 
-What takes long is done by a job, before it is asked for: opening a heavy batch, and compressing a
-large record. What is left after some milliseconds is for the next step.
+What takes long is done by a job, before it is needed: opening a heavy batch, and compressing a
+large record. What is left after some milliseconds is done by the next step.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Waits(NamedTuple):
 
     @classmethod
     def of(cls, opened: Opened, *, makes_rest: bool) -> Waits:
-        """Take what is needed from an opened batch, and let go of its records."""
+        """Copy what is needed from an opened batch, and release its records."""
         count = len(opened.indexes)
         is_few = count <= WAITS_MAX
         return cls(
@@ -151,7 +151,7 @@ def _check(data: Plain, header: BatchHeader, settings: TopicSettings, bounds: Bo
 
 
 def _recompress(data: Plain, header: BatchHeader, codec: Compression) -> bytearray:
-    """Return the batch with its records compressed anew, or not at all."""
+    """Return the batch with its records recompressed, or uncompressed."""
     payload = memoryview(data) if codec is Compression.NONE else memoryview(compress(data, codec))
     size = batches.HEADER_SIZE + len(payload)
     out = bytearray(size)

@@ -1,4 +1,4 @@
-"""Rates over the last windows, and buckets of tokens: how far beyond a quota somebody is.
+"""Rates over the last windows, and token buckets: how far a client exceeds its quota.
 
 Time is a parameter, in milliseconds.
 """

@@ -18,7 +18,7 @@ Sharer = tuple[str, str]
 
 
 class KeptQuotas:
-    """What somebody set, by entity. One without any quota is not kept."""
+    """The quotas that were set, by entity. One without any quota is not stored."""
 
     def __init__(self, journal: Journal) -> None:
         self._kept: KeyedFold[Entity, dict[str, float]] = KeyedFold(

@@ -1,7 +1,7 @@
-"""Who has to wait, and for how long: clients' rates held against the quotas that are set.
+"""Which clients are throttled, and for how long: their rates compared with the quotas set.
 
-While no quota is set `is_on` is false, and nobody calls anything else here. Rates are kept for
-those who have a quota, and forgotten when nothing came from them for as long as a rate looks back.
+While no quota is set `is_on` is false, and nothing else here is called. Rates are tracked for
+clients with a quota, and dropped after a client was silent for as long as a rate looks back.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Client:
 
 
 class Throttled:
-    """How often, and for how long in all, clients were told to wait for one quota."""
+    """How often, and for how long in all, clients were throttled by one quota."""
 
     __slots__ = ("count", "total_ms")
 

@@ -1,1 +1,1 @@
-"""What every handler of Kafka's wire stands on: rows, peers, errors, names, chunked work."""
+"""What every Kafka handler is built on: rows, peers, errors, names, chunked work."""

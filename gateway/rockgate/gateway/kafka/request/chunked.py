@@ -1,14 +1,14 @@
-"""Requests of many items, worked on a little at a time so that nobody else waits.
+"""Requests of many items, processed in slices so that other requests do not wait.
 
-The first slice is worked on at once: a request that ends with it is answered at once, which is
+The first slice is processed at once: a request that ends with it is answered at once, which is
 nearly every request. The rest of a large one follows over many turns of the loop, and its results
-are encoded slice by slice too, because writing ten thousand of them is work as well.
+are encoded slice by slice too, because encoding ten thousand of them takes time as well.
 
-No answer grows beyond ANSWER_SIZE_MAX: who asks for more is told so in place of it, and asks for
-less. Only what has changed something is always answered.
+No answer exceeds ANSWER_SIZE_MAX: a larger one is replaced by an error, and the client has to
+request less. Only requests that have changed something are always answered.
 
-Items take effect in the order given. What came behind the request on the same connection may take
-effect between two slices; no client sends it before it has the answer.
+Items take effect in the order given. Later requests on the same connection may take effect between
+two slices; no client sends them before it has the answer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ It may yield what it has to wait for, and is sent what comes of it.
 
 
 class Turn:
-    """How long somebody has held the loop: ask between two pieces of work."""
+    """How long the loop has been occupied: ask between two pieces of work."""
 
     __slots__ = ("_now", "_until")
 
@@ -146,8 +146,8 @@ class Growing(Generic[Part]):
         self._version = version
         self._room = room
         self._parts: list[Encoded] = []
-        # Parts that were put together: to do so with a hundred thousand of them at the end, and to
-        # let go of them, would take longer than a slice.
+        # Parts that were joined: to join a hundred thousand of them at the end, and to free them,
+        # would take longer than a slice.
         self._wholes: list[Encoded] = []
 
     def add(self, element: Part) -> None:
@@ -249,7 +249,7 @@ class Slicing(Generic[Part]):
         """Take all items, slice by slice, and respond with their results."""
         left = iter(items)
         results, is_last = self._next(left, begin())
-        # A list is told from a promise by one instruction; an Awaitable by a walk over its class.
+        # To recognize a list takes one instruction; an Awaitable, a walk over its class.
         if is_last and isinstance(results, list):
             return respond(results)
         return self._rest(left, begin, respond, version, results, is_last=is_last)

@@ -28,13 +28,13 @@ def once(
 def once_in_steps(
     items: Sequence[Item], key: Callable[[Item], Key]
 ) -> Generator[None, None, tuple[Collection[Item], AbstractSet[Key]]]:
-    """The same as `once`, for work in slices: it lets go of the loop every so many items."""
+    """The same as `once`, for work in slices: it yields to the loop regularly."""
     seen: set[Key] = set()
     for at in range(0, len(items), PIECE_COUNT):
         seen.update(map(key, items[at : at + PIECE_COUNT]))
         yield
     if len(seen) == len(items):
-        # To let go of a hundred thousand keys takes tens of milliseconds too.
+        # Freeing a hundred thousand keys takes tens of milliseconds too.
         while seen:
             for _ in range(min(PIECE_COUNT, len(seen))):
                 seen.pop()
@@ -52,7 +52,7 @@ def once_in_steps(
 
 
 def distinct_in_steps(keys: Iterable[Key]) -> Generator[None, None, Collection[Key]]:
-    """Each key once, in the order they first came; it lets go of the loop every so many."""
+    """Each key once, in the order they first came; it yields to the loop regularly."""
     left = iter(keys)
     seen: dict[Key, None] = {}
     while some := list(islice(left, PIECE_COUNT)):
@@ -62,7 +62,7 @@ def distinct_in_steps(keys: Iterable[Key]) -> Generator[None, None, Collection[K
 
 
 def merged(topics: Iterable[tuple[str, Iterable[int]]]) -> dict[str, list[int]]:
-    """Each topic and each of its partitions once: nobody gets one answer a million times."""
+    """Each topic and each of its partitions once: no answer is repeated a million times."""
     found: dict[str, dict[int, None]] = {}
     for name, partitions in topics:
         found.setdefault(name, {}).update(dict.fromkeys(partitions))

@@ -50,7 +50,7 @@ def explain(error: RequestError | store.StoreError) -> tuple[ErrorCode, str]:
 
 
 def code_of(error: BaseException) -> ErrorCode | None:
-    """The code that a service's error stands for; None for anything that is our own bug."""
+    """The code that a service's error maps to; None for anything that is our own bug."""
     if isinstance(error, RequestError):
         return error.code
     for kind in type(error).__mro__:

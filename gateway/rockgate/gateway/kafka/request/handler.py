@@ -4,7 +4,7 @@ A row is static: which API, which versions are served, which are advertised, how
 and written. The object is made once, at start, from exactly the services that it uses.
 
 `row` checks by types that the API's messages are what the handler takes and returns; from then on
-a row is one of many, and what it takes and returns is nobody's business but its own.
+a row is one of many, and what it takes and returns is private to it.
 
 A `Call` says who is calling: the connection's other end, and the request's particulars.
 """
@@ -30,7 +30,7 @@ def do_nothing() -> None:
 
 
 class Peer:
-    """The other end of a connection; made when it is accepted, told more by its first request."""
+    """The other end of a connection; made on accept, completed by its first request."""
 
     __slots__ = (
         "connection_id",
@@ -107,7 +107,7 @@ Told = TypeVar("Told")
 
 
 def memory_max(size: int) -> int:
-    """The most memory that a request of so many bytes may take once it is decoded.
+    """The most memory that a request of this size may take once it is decoded.
 
     A partition of a dozen bytes becomes an object of two hundred, and a request for ten thousand of
     them is ordinary, so this is more than the codec allows by itself. What its texts and blobs take
@@ -138,7 +138,7 @@ class Handler(Protocol[Request, Response]):
         ...
 
     def refuse(self, request: Request, code: ErrorCode, /) -> Response:
-        """The response that says `code` wherever this API has room for an error."""
+        """The response with `code` in every error field of this API."""
         ...
 
 

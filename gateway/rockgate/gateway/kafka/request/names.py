@@ -45,7 +45,7 @@ def to_kafka(name: str) -> str:
 
 
 def is_visible(name: str) -> bool:
-    """Whether a store's name has a form that Kafka clients can be told."""
+    """Whether a store's name can be represented to Kafka clients."""
     return is_legal(to_kafka(name))
 
 
@@ -53,7 +53,7 @@ def is_visible(name: str) -> bool:
 def in_store(name: str) -> str | None:
     """Return the store's name of a topic, None if Kafka lets no topic have this one.
 
-    It remembers what it was asked, so nobody asks for more than NAME_SIZE_MAX letters.
+    Results are cached, so callers must not pass more than NAME_SIZE_MAX letters.
     """
     return to_store(name) if is_legal(name) else None
 

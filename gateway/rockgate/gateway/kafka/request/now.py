@@ -1,8 +1,8 @@
-"""A value now, or a promise of one: what a deployment answers handlers with.
+"""A value now, or an awaitable of one: what a deployment returns to handlers.
 
-Over the store in this process nearly everything is known at once, and an answer that is there
-costs no future and no task. Over other servers it has to be asked for. So a handler takes either,
-and goes on at once if it can.
+Over the store in this process nearly everything is known at once, and an immediate answer costs no
+future and no task. Over other servers it has to be requested. So a handler takes either, and
+continues at once if it can.
 """
 
 from __future__ import annotations

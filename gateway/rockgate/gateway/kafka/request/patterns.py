@@ -1,6 +1,6 @@
 """Regular expressions from clients: read by Python's `re`, and only those that it matches quickly.
 
-`re` goes back and tries again, which some patterns make last for ever. Here what is repeated must
+`re` backtracks, which with some patterns takes for ever. Here what is repeated must
 be one character or class, and only a few may be, so a match takes no more steps than a small power
 of the text's length.
 """

@@ -6,9 +6,9 @@ Three fates of a request that fails are decided here, by type, and nowhere else:
 - the request cannot be served (RequestError, StoreError, …): its code goes into the response;
 - anything else is our bug: logged with its traceback, UNKNOWN_SERVER_ERROR, the connection lives.
 
-`Accounting` stands before it and counts requests: metrics for telemetry, rates for quotas. A client
-over a quota finds the throttle time in its answer, and its session reads nothing for so long. While
-no quota is set, nothing of that is looked at.
+`Accounting` precedes it and counts requests: metrics for telemetry, rates for quotas. A client over
+a quota gets the throttle time in its answer, and its session reads nothing for that time. While no
+quota is set, none of this is evaluated.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class Dispatcher:
 
 
 def _written_last(row: AnyRow, given: list[Any], version: int) -> Answer:
-    """Write the last of what is given, and let go of all of it."""
+    """Write the last of what is given, and release all of it."""
     try:
         return row.encode(given[-1], version)
     finally:

@@ -45,7 +45,7 @@ class KafkaConnections(Connections[Session]):
         )
 
     def unmute(self) -> None:
-        """Let nobody wait any longer: the quotas are others now."""
+        """End all throttling: the quotas have changed."""
         for session in list(self._sessions):
             session.unmute()
 

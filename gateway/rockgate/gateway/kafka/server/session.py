@@ -6,7 +6,7 @@ request and none per connection: everything happens in the transport's callbacks
 futures that handlers return, and in one timer.
 
 Invariants, besides those of a Stream
-- A request is started only while the client reads its answers, and has not been told to wait;
+- A request is started only while the client reads its answers, and is not throttled;
   many that came together are started over several turns of the loop.
 - No handler's future is left waiting when the connection is lost.
 """
@@ -154,7 +154,7 @@ class Session(Stream[Exchange, Peer]):
             self._go_on()
 
     def _leave_if_gone(self) -> None:
-        """Close if the client has hung up, which nobody hears who does not read."""
+        """Close if the client has hung up, which is not noticed without reading."""
         if not self._is_closing and has_hung_up(self._transport.get_extra_info("socket")):
             self.abort()
 
@@ -231,7 +231,7 @@ class Session(Stream[Exchange, Peer]):
         """A handler's future is done."""
         waiting = self._waiting.pop(exchange, None)
         if waiting is None or self._is_closing:
-            # Nobody is left to tell; looking at the error keeps asyncio from reporting it as lost.
+            # The client is gone; looking at the error keeps asyncio from reporting it as lost.
             _ = future.cancelled() or future.exception()
             return
         try:

@@ -1,7 +1,7 @@
-"""Throttled connections: their answers say for how long, and nothing is read from them so long.
+"""Throttled connections: their answers say for how long, and nothing is read from them meanwhile.
 
-Who is not read from is not heard to hang up either. So it is looked at once a second whether the
-client is still there: one that dials again and again would leave a socket each time.
+Without reading, a hangup is not noticed either. So it is checked once a second whether the client
+is still connected: one that reconnects repeatedly would leave a socket each time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Mute:
         self.is_on = False
 
     def begin(self, peer: Peer) -> None:
-        """Wait as long as the peer was told to; of several times the longest counts."""
+        """Wait for the throttle time that the peer was sent; of several the longest counts."""
         self._until = max(self._until, self._clock.time() + peer.throttle_ms / 1000)
         peer.throttle_ms = 0
         self.is_on = True
@@ -57,7 +57,7 @@ class Mute:
             self._timer = None
 
     def forget(self) -> None:
-        """Wait no longer, and for nobody: the connection is gone."""
+        """Stop waiting: the connection is gone."""
         self.end()
         self._go_on = self._look_after = do_nothing
 

@@ -1,6 +1,6 @@
-"""Which address clients are told to dial.
+"""The address that is advertised to clients.
 
-What the settings say; else the listener's own address; behind a wildcard, which is no address at
+The one in the settings; else the listener's own address; for a wildcard, which is no address at
 all, the one that this very connection arrived on: the client has just proved that it works.
 """
 

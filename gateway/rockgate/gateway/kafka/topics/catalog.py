@@ -20,7 +20,7 @@ from rockgate.protocol.kafka.errors import ErrorCode
 
 
 class TopicView(Protocol):
-    """A topic as it is now; whoever holds it sees it change."""
+    """A live view of a topic: holders of it see changes."""
 
     @property
     def name(self) -> str:
@@ -117,7 +117,7 @@ class TopicCatalog(Protocol):
         ...
 
     def check_room(self, count: int) -> None:
-        """POLICY_VIOLATION if so many partitions more would be too many."""
+        """POLICY_VIOLATION if that many more partitions would exceed the limit."""
         ...
 
     # Changing
@@ -127,7 +127,7 @@ class TopicCatalog(Protocol):
         ...
 
     def grow(self, counts: Mapping[str, int]) -> Now[Refusals]:
-        """Let topics have so many partitions."""
+        """Extend topics to the given numbers of partitions."""
         ...
 
     def delete(self, names: Sequence[str]) -> Now[Refusals]:

@@ -71,7 +71,7 @@ class MetadataCache:
         self._all[topics.version, with_operations] = (listed, topics)
 
     def forget(self, topic: TopicView) -> None:
-        """Let go of a deleted topic."""
+        """Drop a deleted topic."""
         self._all.clear()
         for shelf in self._kept.values():
             shelf.pop(topic.id, None)

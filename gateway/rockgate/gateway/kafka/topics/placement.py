@@ -63,5 +63,5 @@ class Placement(Protocol):
         ...
 
     def coordinator(self, type_: CoordinatorType, key: str, peer: Peer) -> Now[Node]:
-        """Who coordinates a group or a transactional id; RequestError if nobody does."""
+        """The coordinator of a group or a transactional id; RequestError if there is none."""
         ...

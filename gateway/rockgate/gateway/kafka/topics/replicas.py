@@ -38,7 +38,7 @@ class Replicas:
             )
 
     def check_assignment(self, nodes_of_partitions: Iterable[Sequence[int]]) -> None:
-        """INVALID_REPLICA_ASSIGNMENT unless every partition is to lie on this node alone."""
+        """INVALID_REPLICA_ASSIGNMENT unless every partition is assigned to this node alone."""
         for nodes in nodes_of_partitions:
             if not nodes:
                 raise _refusal("A partition has no assigned replicas.")

@@ -1,8 +1,8 @@
 """How many bytes of the log each queue takes.
 
-A queue's units say it, and a large queue has millions of them. So what was counted is kept as a
-row of marks, each with the bytes up to it: the next to ask pays for what came since, and for the
-piece that the log's start lies in. Counting is done a little at a time.
+A queue's units say it, and a large queue has millions of them. So counts are cached as a row of
+marks, each with the bytes up to it: the next request pays for what was appended since, and for the
+piece that contains the log's start. Counting is done a little at a time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class QueueSizes:
 
     def measure(self, queue: Queue) -> Iterator[None]:
         """Count what came since the last time; the caller may pause at each step."""
-        # Looked up at each step: another may count the same queue, and have begun anew.
+        # Looked up at each step: another may count the same queue, and have started over.
         while (count := self._count(queue)).ends[-1] < queue.next_offset:
             self._count_piece(queue, count)
             yield
@@ -68,7 +68,7 @@ class QueueSizes:
             index = 1
         end, whole = ends[index], sizes[-1] - sizes[index]
         if end == queue.log_start:
-            # The first mark may lie within a unit, which is counted behind it.
+            # The first mark may be within a unit, which is counted behind it.
             return whole
         piece = takewhile(lambda unit: unit[0] < end, queue.walk(queue.log_start))
         return whole + sum(unit[2] for unit in piece)

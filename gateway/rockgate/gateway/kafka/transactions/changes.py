@@ -83,7 +83,7 @@ class Settle(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Drop(msgspec.Struct, array_like=True, frozen=True):
-    """Somebody deleted offsets of groups: what is pending for them goes as well."""
+    """Offsets of groups were deleted: what is pending for them is removed as well."""
 
     removals: list[Removed]
 

@@ -1,8 +1,8 @@
 """The coordinator: carries out what may be done with transactions, as entries of the log.
 
 Who may do what is decided in `transaction`; here it is appended, in one atomic group wherever more
-than one thing must happen together. When a method returns its change is made; whoever answers a
-client waits for the disk where the setting says so.
+than one thing must happen together. When a method returns its change is made; handlers wait for the
+disk before they answer, where the setting says so.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Coordinator:
         """Told of every transaction that begins: somebody watches the time."""
 
     def resume(self) -> None:
-        """Go on with the ends that a stop of the server interrupted."""
+        """Resume the ends that a stop of the server interrupted."""
         self._unfinished = self._transactions.prepared()
 
     # Beginning
@@ -181,7 +181,7 @@ class Coordinator:
             )
 
     def _drop(self, removals: Sequence[Removed]) -> None:
-        """Let go what is pending for offsets that somebody removes."""
+        """Drop what is pending for offsets that are removed."""
         has = self._transactions.pending.has
         found = [each for each in removals if has(each.group)]
         size_each = max((4 * len(e.group) + 5 * len(e.queue_ids or ()) for e in found), default=1)
@@ -205,7 +205,7 @@ class Coordinator:
     # Ending
 
     def end(self, id_: str, producer: ProducerIdAndEpoch, is_commit: bool, is_v2: bool) -> Ended:
-        """Commit or abort; says with which producer to go on."""
+        """Commit or abort; returns the producer to continue with."""
         transaction = self._find(id_)
         new_id = self._new_id(transaction) if is_v2 else NO_ID
         ending = transaction.end(producer, is_commit, is_v2, new_id)
@@ -216,9 +216,9 @@ class Coordinator:
         return Ended(ending.next, is_sync)
 
     def time_out(self, transaction: Transaction) -> None:
-        """Abort a transaction whose producer did not come in time.
+        """Abort a transaction that timed out.
 
-        That one goes on as after an abort of its own, if it asks to abort or to begin anew.
+        Its producer continues as after its own abort, if it asks to abort or to start over.
         """
         if transaction.state is TransactionState.ONGOING:
             self._end(transaction, self._aborting(transaction))
@@ -245,11 +245,11 @@ class Coordinator:
         return bool(self._unfinished)
 
     def _aborting(self, transaction: Transaction) -> Ending:
-        """Return the abort after which the same producer may go on, with the next epoch."""
+        """Return the abort after which the same producer may continue, with the next epoch."""
         return transaction.ending_by(False, is_v2=True, new_id=self._new_id(transaction))
 
     def _new_id(self, transaction: Transaction) -> int:
-        """Return an id to go on with, if the epochs of this one are used up."""
+        """Return an id to continue with, if the epochs of this one are exhausted."""
         is_used_up = transaction.producer.epoch >= EPOCH_MAX
         return self._producers.new_id() if is_used_up else NO_ID
 

@@ -1,8 +1,8 @@
-"""Transactions that take too long are aborted, and ids that nobody uses are forgotten.
+"""Aborts transactions that time out, and expires transactional ids that are not used.
 
-A transaction's time is counted by a clock that only goes on, so that setting the machine's clock
-neither ends it early nor leaves it open. Only a start has to go by the time that was written down:
-whatever that says, nothing is due before now nor later than a whole timeout from now.
+A transaction's time is measured by a monotonic clock, so that setting the machine's clock neither
+ends it early nor leaves it open. Only a start has to rely on the time that was saved: whatever that
+is, nothing is due before now nor later than a whole timeout from now.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Armed:
 
 
 class Deadlines:
-    """Watches the time of all transactions. Told of each that begins; stepped by the upkeep."""
+    """Tracks the deadlines of all transactions. Notified of each begin; stepped by the upkeep."""
 
     def __init__(
         self,

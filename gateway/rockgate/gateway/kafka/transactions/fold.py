@@ -76,7 +76,7 @@ class Transactions:
         return self._ids.values()
 
     def page(self, place: int, count: int) -> tuple[int | None, list[Transaction]]:
-        """Return those in the next `count` places and the place to go on from; None at the end."""
+        """Return those in the next `count` places and the place to resume at; None at the end."""
         found: list[Transaction] = []
         for at, each in self._roster.walk(place):
             if at - place >= count:
@@ -257,7 +257,7 @@ class Transactions:
         self.pending.clear()
 
     def prepared(self) -> list[Transaction]:
-        """Return those whose end was decided and is not done: a start goes on with them."""
+        """Return those whose end was decided and is not done: a start resumes them."""
         return [each for each in self._ids.values() if each.state in PREPARED]
 
 

@@ -26,7 +26,7 @@ COORDINATOR_EPOCH: Final = 0
 
 
 class Markers:
-    """Writes markers, and tells those who know of open transactions."""
+    """Writes markers, and notifies what tracks open transactions."""
 
     def __init__(
         self,

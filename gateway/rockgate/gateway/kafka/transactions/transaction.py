@@ -28,7 +28,7 @@ Partition = tuple[bytes, int]
 
 
 class TransactionState(Enum):
-    """Where a transactional id stands; the values are what Kafka's tools show."""
+    """The state of a transactional id; the values are what Kafka's tools show."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -70,7 +70,7 @@ class ProducerIdAndEpoch(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How a transaction ends, and with what its producer goes on."""
+    """How a transaction ends, and with what its producer continues."""
 
     is_commit: bool
     marker_epoch: int
@@ -120,7 +120,7 @@ class Transaction:
     # Who asks
 
     def check(self, producer: ProducerIdAndEpoch) -> None:
-        """Refuse anybody but the current producer."""
+        """Refuse all but the current producer."""
         if producer.id != self.producer.id:
             raise RequestError(
                 ErrorCode.INVALID_PRODUCER_ID_MAPPING,
@@ -145,11 +145,11 @@ class Transaction:
     # Beginning
 
     def init(self, asked: ProducerIdAndEpoch | None) -> ProducerIdAndEpoch | None:
-        """Return the producer to go on with; None if the id needs a new producer id.
+        """Return the producer to continue with; None if the id needs a new producer id.
 
-        With `asked`, what the caller has: the answer to a repetition is the current one, as it is
-        to a producer whose transaction was aborted because its time was up. While the current one
-        has a transaction open, whoever comes with the one before is somebody else.
+        With `asked`, what the caller has: the answer to a retry is the current one, as it is to a
+        producer whose transaction was aborted because it timed out. While the current one has a
+        transaction open, a caller with the previous one is another client.
         """
         self.check_idle()
         current = self.producer
@@ -175,7 +175,7 @@ class Transaction:
     ) -> Ending | None:
         """Return how the transaction ends; None if it has ended so, and was said before.
 
-        `new_id` is the producer id to go on with when the epochs of this one are used up.
+        `new_id` is the producer id to continue with when the epochs of this one are exhausted.
         """
         if is_v2 and self._is_repeated(caller):
             self._check_repeated(is_commit)
