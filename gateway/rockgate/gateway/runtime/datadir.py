@@ -1,8 +1,8 @@
 """Checks the data directory before the store opens it.
 
 The store takes the directory's lock when it opens, which comes after the listeners are bound. This
-look comes first, so that a second server on the defaults is told about the directory and not about
-the port that the first one holds.
+check comes first, so that a second server on the defaults fails with an error about the directory
+and not about the port that the first one holds.
 """
 
 import fcntl

@@ -5,8 +5,8 @@
 An event is one line, whatever its values hold; a traceback below it is set in. What a peer wrote is
 quoted besides (`rockgate.gateway.runtime.quoting.shown`), so that it cannot pass for another key.
 
-Only the server sets up logging; protocol never logs. Levels: error = somebody must act; warning = a
-peer or the disk misbehaved; info = life of the process, and peers that were closed; debug = one
+Only the server sets up logging; protocol never logs. Levels: error = an operator must act; warning
+= a peer or the disk misbehaved; info = life of the process, and peers that were closed; debug = one
 line per request.
 """
 
@@ -22,7 +22,7 @@ _ROOM_PREFIX = "rockgate.gateway."
 
 
 class LineFormatter(logging.Formatter):
-    """UTC time, level, the module below this room, the message; then a traceback, if any."""
+    """UTC time, level, the module below this package, the message; then a traceback, if any."""
 
     def __init__(self) -> None:
         super().__init__("%(message)s")

@@ -1,13 +1,13 @@
 """Returns memory to the system that malloc retains after large requests.
 
-malloc keeps what was freed for the next request (`tuning.tune_allocator`), and between blocks that
-are still used it could not give it back by itself anyway: after an answer of 119 MB the server held
-117 MB that nobody used. So a thread looks now and then how much memory the process has of its own.
-Where it has grown much since it was last given back, it is given back, and again some times after:
-what made it grow may have still been under way.
+malloc retains what was freed for the next request (`tuning.tune_allocator`), and between blocks
+that are still used it could not return it by itself anyway: after an answer of 119 MB the server
+held 117 MB of unused memory. So a thread checks the private memory of the process periodically.
+Where it has grown much since the last trim, it is trimmed, and some more times after that: what
+made it grow may have still been in progress.
 
 All of it happens beside the loop and without the interpreter's lock, a few megabytes at a time;
-only who allocates at the same moment waits, for some milliseconds.
+only threads that allocate at the same moment wait, for some milliseconds.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def trim() -> None:
     while above > STEP_BYTES:
         above -= STEP_BYTES
         give_back(ctypes.c_size_t(above))
-        # Those who waited for malloc meanwhile have it first.
+        # Threads that waited for malloc meanwhile get it first.
         time.sleep(STEP_SECONDS)
     give_back(ctypes.c_size_t(0))
 
@@ -111,7 +111,7 @@ class Trimming:
         self._trim()
         self._rounds -= 1
         if not self._rounds:
-            # What is left after so many times is used.
+            # What is left after this many times is in use.
             self._least = self._measure()
 
     def _is_quiet(self) -> bool:
@@ -133,7 +133,7 @@ class TrimmingThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._is_over.set()
         self._thread.join()
 

@@ -1,11 +1,11 @@
 """Frees very many objects in slices, without blocking the interpreter.
 
 The last reference to a request of 100,000 topics frees some 400,000 objects in one piece: 40 to 80
-ms in which no other thread runs, the loop's included, whichever thread it happens in. So whoever
-has a large value to itself gives it to `release` in a thread: it is taken apart a few objects at a
+ms in which no other thread runs, the loop's included, whichever thread it happens in. So the sole
+owner of a large value passes it to `release` in a thread: it is taken apart a few objects at a
 time, and between two pieces another thread can have the interpreter.
 
-Nothing is changed in what is let go of, because others may hold parts of it.
+The released objects are not modified, because others may hold parts of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The time slice that a piece of work may occupy the event loop.
 
-It is this thread's own time that counts: on a busy machine the loop may stand still without having
-done anything, and then going on is right. The clock that is cheap to read is asked first.
+Only this thread's CPU time counts: on a busy machine the loop may be preempted without having done
+anything, and then it should continue. The clock that is cheap to read is checked first.
 """
 
 from __future__ import annotations

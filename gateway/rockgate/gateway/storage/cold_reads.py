@@ -1,7 +1,7 @@
 """Loads cold parts of the log in a thread before the event loop reads them.
 
-Whoever is about to touch entries asks which of them are cold, and has a thread bring those in
-first. What is resident costs a comparison and no turn of the loop.
+A reader asks which of the entries it needs are cold, and has a thread load those first. Resident
+ones cost a comparison and no turn of the loop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ColdReads:
         self._log = log
 
     def cold(self, units: Iterable[Unit | None]) -> list[Place]:
-        """Return where those of these entries lie that must be brought in first."""
+        """Return the positions of the entries that must be loaded first."""
         resident_from = self._residency.resident_from(self._log.end)
         return [
             (unit.position, unit.size)

@@ -1,14 +1,14 @@
-"""Long polls of both protocols: who waits for more data in which queue, and until when.
+"""Long polls of both protocols: which requests wait for data in which queue, and until when.
 
-A watcher is told of every change of a queue that it watches. A poll is one waiting request: it is
-asked again after it was woken, once per turn of the loop however many changes there were, and a
-last time when its time is over. Who keeps a memory of what changed (a fetch session) watches for
-as long as it lives and wakes its own poll; who does not lets `poll` watch for it.
+A watcher is notified of every change of a queue that it watches. A poll is one waiting request: it
+is retried after it was woken, once per turn of the loop however many changes there were, and a last
+time when its timeout expires. A watcher that tracks what changed (a fetch session) watches for its
+whole life and wakes its own poll; for others `poll` watches.
 
-Queues that are sync show what is on disk, so an append to one is news only after the flush that
-covers it.
+In sync queues only what is on disk is visible, so an append to one is news only after the flush
+that covers it.
 
-Nothing here knows what a poll wants; it only knows whom to ask again.
+Nothing here knows what a poll wants; it only knows which to retry.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SECONDS_PER_TURN = 0.005
 
 
 class Watcher(Protocol):
-    """Somebody who wants to hear of a queue."""
+    """Is notified of changes of a queue."""
 
     def noted(self) -> None:
         """Take note that the queue has changed.
@@ -119,7 +119,7 @@ class PollRegistry:
         return len(self._watchers.keys() | self._polls_of.keys())
 
     def follow(self, topics: WatchedTopics, queues: Queues) -> None:
-        """Hear of changes to topics that readers could see; of appends the store tells itself."""
+        """Subscribe to visible changes of topics; the store notifies of appends itself."""
         topics.on_deleted.append(lambda topic: self.wake_topic(topic.id))
         topics.on_altered.append(lambda topic: self.wake_topic(topic.id))
 
@@ -137,7 +137,7 @@ class PollRegistry:
         self._hear(self._watchers, queue, watcher)
 
     def unwatch(self, queue: Queue, watcher: Watcher) -> None:
-        """Tell it no more."""
+        """Stop notifying it."""
         self._hear_no_more(self._watchers, queue, watcher)
 
     def _hear(self, table: dict[Queue, dict[T, None]], queue: Queue, listener: T) -> None:
@@ -193,14 +193,14 @@ class PollRegistry:
         return poll.future
 
     def forget(self, poll: Poll[Any]) -> None:
-        """Let go of a poll that has ended."""
+        """Remove a poll that has ended."""
         self._polls.pop(poll, None)
         self._woken.pop(poll, None)
         for queue in poll.queues:
             self._hear_no_more(self._polls_of, queue, poll)
 
     def finish(self) -> None:
-        """Answer every poll with what there is: the server stops, and nobody waits from now on."""
+        """Answer every poll with what there is: the server stops, and none waits from now on."""
         self._is_finishing = True
         for poll in list(self._polls):
             poll.look_last()
@@ -208,7 +208,7 @@ class PollRegistry:
     # Waking
 
     def wake(self, queue: Queue) -> None:
-        """Note an append to a queue; called on every one, so it is cheap when nobody waits."""
+        """Note an append to a queue; called on every one, so it is cheap without waiters."""
         if queue.is_sync:
             self._unflushed[queue] = None
         else:

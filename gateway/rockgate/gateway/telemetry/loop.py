@@ -18,7 +18,7 @@ class LoopWatch:
         self._arm()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop measuring."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

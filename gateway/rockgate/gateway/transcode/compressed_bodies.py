@@ -1,8 +1,8 @@
 """Decompresses batch bodies: small ones inline, others in a thread, cached until they are read.
 
-What takes longer than a millisecond to open is not opened on the loop. Whoever comes upon such a
-body is told that it is not there yet, as if its message had not arrived; when a thread has opened
-it, whoever waits for the queue is told that the queue has changed.
+What takes longer than a millisecond to open is not opened on the loop. For a reader such a body is
+not available yet, as if its message had not arrived; when a thread has opened it, the waiters of
+the queue are notified of a change.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Looks up single messages for RocketMQ clients: by address and by key.
 
-docs/internals/mapping.md has the addresses. Nothing is found that a reader of the queue would not
-be given: what was deleted, what lies behind the end that readers may see, what a transaction wrote
-that is not decided or was aborted, what waits for its time, what belongs to an earlier life of a
-topic.
+docs/internals/mapping.md has the addresses. Nothing is found that is not visible to readers of the
+queue: what was deleted, what is beyond the visible end, what a transaction wrote that is undecided
+or was aborted, delayed messages, and what belongs to a deleted topic of the same name.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class MessageLookup:
         heavy: list[Slice] = []
         found = self.message(address, heavy)
         if heavy:
-            # Nobody has a turn between its opening and this: it is still there.
+            # Nothing else runs between its opening and this: it is still cached.
             await self._transcoder.prepare(heavy)
             found = self.message(address)
         return found

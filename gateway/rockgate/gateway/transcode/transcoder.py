@@ -1,8 +1,8 @@
 """Batch entries for RocketMQ clients: decoded once, cached within a limit, read in pieces.
 
 What may take longer than a millisecond is opening: decompressing a large batch. Such an entry is
-not opened on the loop but noted, as cold ones are; whoever asked has it prepared by a thread and
-asks again. A batch that cannot be opened, or that is more than may be opened, is reported once and
+not opened on the loop but noted, as cold ones are; the reader has it prepared by a thread and
+retries. A batch that cannot be opened, or that is more than may be opened, is reported once and
 has no messages; its offsets stay.
 """
 

@@ -1,9 +1,9 @@
 """Dead letters for administrators: counted by group, read, and resent to their original topic.
 
-docs/internals/retry.md says what a dead letter has of its own. A resend is one atomic group: the
-message in its first topic, without those marks, and the word that this dead letter was sent again.
-So it is sent once, whatever crashes and however often it is asked for, unless somebody asks for it
-again on purpose. The dead letter itself stays where it is until retention takes it.
+docs/internals/retry.md lists the properties of a dead letter. A resend is one atomic group: the
+message in its first topic, without those properties, and a record that this dead letter was resent.
+So it is resent once, despite crashes and repeated requests, unless another resend is requested
+explicitly. The dead letter itself stays where it is until retention deletes it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Letter(NamedTuple):
 
 
 class KnownGroups:
-    """Says whether anything was ever heard of a group, by its name in the store."""
+    """Returns whether a group is known, by its name in the store."""
 
     def __init__(
         self,
@@ -122,9 +122,9 @@ class DeadLetterAdmin:
         self.resent_count = 0
 
     async def queues(self, group: str | None = None) -> DeadLetterQueues:
-        """Return all queues of dead letters, or a group's, with how many lie there and since when.
+        """Return all queues of dead letters, or a group's, with their counts and oldest times.
 
-        A group that is not known is refused: one that has none is something else.
+        An unknown group is refused, unlike one without dead letters.
         """
         found: list[DeadLetterQueue] = []
         share = TimeSlice(TURN_SECONDS)

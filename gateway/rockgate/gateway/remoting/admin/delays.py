@@ -1,12 +1,12 @@
 """Delayed messages for administrators: counted, listed, described, cancelled.
 
-A scan goes over the units of the schedule (docs/internals/delay.md), a slice in each turn of the
-loop and so many in each request, so that ten million waiting things hold nobody up; whoever asks
-goes on where the last answer ended. Where a message will be delivered to stands in the message:
-looking at each is slower by far, and fewer are looked at in a request.
+A scan covers the units of the schedule (docs/internals/delay.md), a slice in each turn of the loop
+and a bounded number in each request, so that ten million delayed messages block no other request;
+the next request continues where the last answer ended. The destination of a message is stored in
+the message: reading each is slower by far, so fewer are examined in a request.
 
-An id is `topic/queue/offset` of where something waits, a recall handle, the id that its producer
-gave it, or the one that says where it lies.
+An id is `topic/queue/offset` of where a message waits, a recall handle, the unique key that its
+producer gave it, or its offset message id.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Place(NamedTuple):
 
 
 class DelayAdmin:
-    """Answers about what waits. Keeps nothing."""
+    """Answers queries about delayed messages. Stateless."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class DelayAdmin:
         is_shown: IsShown = lambda queue, found, offset: True,
         threads: BatchThreads | None = None,
     ) -> None:
-        """`is_shown` says whether readers of a queue may see what lies at an offset."""
+        """`is_shown` returns whether an offset of a queue is visible to readers."""
         self._topics = topics
         self._queues = queues
         self._reader = reader
@@ -101,7 +101,7 @@ class DelayAdmin:
     # Counting and listing
 
     async def scan(self, asked: ScanDelaysHeader) -> DelayScan:
-        """Count a part of what waits, and name the soonest of it."""
+        """Count a part of the delayed messages, and list the soonest of them."""
         looks = asked.by_target or asked.topic is not None
         turn, request = UNITS_PER_TURN, UNITS_PER_REQUEST
         if looks:
@@ -156,7 +156,7 @@ class DelayAdmin:
             elif queue.topic in _ELSEWHERE:
                 found.append((queue, queue.find(each.offset)))
             else:
-                # What waits in its own topic is delivered there: nothing is to be looked at.
+                # What waits in its own topic is delivered there: there is nothing to read.
                 found.append((queue, None))
         await self._cold_reads.bring_in(
             self._cold_reads.cold(pair[1] for pair in found if pair is not None)

@@ -1,8 +1,8 @@
 """Half messages for administrators: listed, described, committed or rolled back.
 
 An id is the offset of a half message, or the id that its producer gave it. The oldest have the
-lowest offsets, so pages go by offset. docs/internals/half-messages.md says what a decision is:
-whoever comes first, this one, the producer's or the end of the checks, wins.
+lowest offsets, so pages go by offset. docs/internals/half-messages.md specifies decisions: the
+first one wins, be it this one, the producer's or the end of the checks.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class HalfAdmin:
         return None if half is None else await self._view(half.offset, preview)
 
     async def resolve(self, id_: str, *, is_commit: bool) -> Resolved:
-        """Decide a half message, if nobody has."""
+        """Decide a half message that is undecided."""
         half = self._find(id_)
         view = None if half is None else await self._view(half.offset, 0)
         if half is None or view is None:

@@ -46,7 +46,7 @@ async def looked_at(threads: BatchThreads, found: Slice, offset: int, preview: i
 
 
 def view_of(found: Slice, offset: int, preview: int, bounds: Bounds = BOUNDS) -> MessageView:
-    """Return what lies at an offset of an entry; its topic is the one it was sent to."""
+    """Return the message at an offset of an entry; its topic is the one it was sent to."""
     view = found.entry
     entry = envelope.read(view)
     body = view[entry.body_at : entry.body_at + entry.body_size]

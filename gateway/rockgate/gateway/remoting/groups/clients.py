@@ -1,11 +1,11 @@
 """Connected producers and consumers by group, from their heartbeats.
 
-A client is known by the id it gives itself and by its connection; it is forgotten when it says so,
-when its connection is lost, or when it has been silent for too long. Members of a consumer group
-are told (40) when the group changes, so that they divide the queues anew.
+A client is identified by its client id and its connection; it is removed when it unregisters, when
+its connection is lost, or when it has been silent for too long. Members of a consumer group are
+notified (40) when the group changes, so that they rebalance.
 
 A group that has members here is held in Kafka's groups, so that no Kafka consumer joins it
-meanwhile; and while it has Kafka members, nobody joins here.
+meanwhile; and while it has Kafka members, no RocketMQ client can join.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ClientGroup:
 
 
 class Clients:
-    """All of them. Told the time; the session's loss and heartbeats change it."""
+    """All clients. Time is a parameter; heartbeats and lost sessions change it."""
 
     def __init__(self, tenancy: Tenancy, expiry_ms: int, soon: Soon = at_once) -> None:
         self._tenancy = tenancy

@@ -70,7 +70,7 @@ class Locks:
         )
 
     def expire(self, now_ms: int) -> None:
-        """Forget locks that nobody renewed, of some groups; a further call goes on with others."""
+        """Expire locks that were not renewed, of some groups; the next call covers others."""
         if not self._unseen:
             self._unseen = list(self._groups)
         share = TimeSlice(TURN_SECONDS)

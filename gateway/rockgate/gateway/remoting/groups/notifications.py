@@ -1,7 +1,7 @@
 """Notifies members that their group has changed (40), a few in each turn of the event loop.
 
-A group of thousands changes with every member that comes, and one connection may be in a thousand
-groups. A group that changes again before its turn is told of once.
+A group of thousands changes with every member that joins, and one connection may be in a thousand
+groups. A group that changes again before its turn is notified once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Soon = Callable[[Callable[[], None]], object]
 
 
 def at_once(work: Callable[[], None]) -> None:
-    """Run it now: for whoever has no loop."""
+    """Run it now: for callers without a loop."""
     work()
 
 

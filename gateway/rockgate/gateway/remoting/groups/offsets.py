@@ -1,12 +1,12 @@
 """Committed offsets for RocketMQ clients: the same that Kafka clients see.
 
-A commit that nobody waits for is kept aside and appended within a second; one that is a request is
-appended, and flushed where the setting says so, before it is answered. A lower offset is taken,
-with a warning: a group may be set back, or two of its members think that a queue is theirs. A group
-that has Kafka members is theirs to commit for.
+A one-way commit is buffered and appended within a second; one that is a request is appended, and
+flushed where the setting says so, before it is answered. A lower offset is accepted, with a
+warning: a group may be set back, or two of its members think that a queue is theirs. For a group
+that has Kafka members only those may commit.
 
-A consumer keeps its own position: it would go on from there and commit that after its group was
-reset. So members are told by the next pull of the queue: PULL_OFFSET_MOVED with the new offset,
+A consumer has its own position: it would continue from there and commit that after its group was
+reset. So members are notified by the next pull of the queue: PULL_OFFSET_MOVED with the new offset,
 after which RocketMQ's clients drop what they hold of the queue and start there. Until then what
 they commit for it is ignored. RocketMQ 5's brokers do the same. Pending resets are in memory only:
 the new offset itself is committed, and members that return later read it from there.
@@ -54,7 +54,7 @@ class Resets:
         return self.pending.pop((group, queue.topic_id, queue.queue_id), None)
 
     def forget(self, group: str) -> None:
-        """The last member of a group is gone: nobody is left to notify."""
+        """The last member of a group is gone: no member is left to notify."""
         if self.pending:
             for key in [key for key in self.pending if key[0] == group]:
                 del self.pending[key]
@@ -94,7 +94,7 @@ class ConsumerOffsets:
         if offset < 0:
             raise Refused(ResponseCode.INVALID_PARAMETER, f"Offset {offset} must not be negative.")
         if self.resets.pending and self.resets.is_pending(group, queue):
-            # It comes from where the group was before somebody set it elsewhere.
+            # It comes from where the group was before its offset was reset.
             return
         known = self._progress.fetch(group, queue.topic_id, queue.queue_id)
         if known is not None and offset < known.offset:

@@ -1,7 +1,7 @@
 """Subscription group configs, as set by administrators: a fold, so that they persist.
 
 docs/internals/state.md has the shape of its records: a group's name, and its settings as RocketMQ's
-JSON. A group that nobody set has RocketMQ's defaults.
+JSON. A group without settings has RocketMQ's defaults.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class GroupSettings:
         return self._kept
 
     def of(self, group: str) -> SubscriptionGroupConfig:
-        """A group's settings, or the defaults; they are shared, and nobody changes them."""
+        """A group's settings, or the defaults; they are shared and must not be changed."""
         kept = self._kept.find(group)
         if kept is None:
             return SubscriptionGroupConfig(group_name=group)
@@ -46,11 +46,11 @@ class GroupSettings:
         return settings
 
     def is_set(self, group: str) -> bool:
-        """Whether somebody set them."""
+        """Whether they were set."""
         return self._kept.find(group) is not None
 
     def names(self) -> Iterator[str]:
-        """Groups that somebody set."""
+        """Groups whose settings were set."""
         return (group for group, _ in self._kept.items())
 
     def set(self, settings: SubscriptionGroupConfig) -> None:

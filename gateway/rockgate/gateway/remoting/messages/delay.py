@@ -2,7 +2,7 @@
 
     property                      waits in                         until
     DELAY = level                 SCHEDULE_TOPIC_XXXX, its queue   the level's time from now
-    TIMER_DELAY_SEC, _MS          rmq_sys_wheel_timer              so long from now
+    TIMER_DELAY_SEC, _MS          rmq_sys_wheel_timer              that duration from now
     TIMER_DELIVER_MS              rmq_sys_wheel_timer              that time
     __STARTDELIVERTIME            rmq_sys_wheel_timer              that time
 

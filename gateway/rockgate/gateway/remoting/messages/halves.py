@@ -58,7 +58,7 @@ Place = Callable[[Queue, Draft], list[Intake]]
 
 
 class Lying(NamedTuple):
-    """A half message as it lies in the log."""
+    """A half message as it is stored in the log."""
 
     entry: Entry
     body: memoryview
@@ -103,7 +103,7 @@ class Halves:
     # Taking
 
     def prepare(self, incoming: Incoming) -> Taken:
-        """Append a half message, which nobody sees; its offset is its name from now on."""
+        """Append a half message, which is not visible; its offset identifies it from now on."""
         queue = self._queue()
         header, host = incoming.header, incoming.caller.peer.host
         real, properties = incoming.queue, incoming.properties
@@ -166,7 +166,7 @@ class Halves:
         return True
 
     def give_up(self, half: Half) -> None:
-        """Put a half message that nobody decides where people can look at it."""
+        """Move a half message that stays undecided to where it can be inspected."""
         lying = self.read(half.offset)
         queue = self._queues.of(self._topics.get(CHECKED_OUT_TOPIC).id)[0]
         decided = _state(encode(Decided(half.offset, Outcome.GIVEN_UP)))

@@ -1,8 +1,8 @@
 """Limits on suspended pulls: per connection, in total, and in memory.
 
-A pull that waits is a request without an answer for up to a minute, with a poll, a timer and what
-it asked. One that finds no room is refused as busy, and RocketMQ's clients come back after a while;
-told that there is nothing, they would come back at once.
+A suspended pull is a request without an answer for up to a minute, with a poll, a timer and its
+header. One beyond the limits is refused as busy, after which RocketMQ's clients back off; if it
+were answered with nothing found, they would retry at once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LongPolls:
         return None
 
     def end(self, caller: Caller, request_bytes: int) -> None:
-        """One waits no more."""
+        """A suspended pull has ended."""
         self.count -= 1
         self.size -= request_bytes + POLL_BYTES
         count = self._counts[caller] - 1

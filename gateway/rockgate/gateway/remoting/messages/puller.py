@@ -11,8 +11,8 @@
     the queue is empty         waits, PULL_NOT_FOUND   the start (0 in a new queue)
 
 The end is what a reader may see: the high watermark, and no further than the last stable offset of
-Kafka's transactions. Message entries go out as they lie in the log; batch entries are transcoded,
-but for those of aborted transactions, which are stepped over.
+Kafka's transactions. Message entries are sent as they are stored; batch entries are transcoded, but
+for those of aborted transactions, which are skipped.
 """
 
 from __future__ import annotations
@@ -197,13 +197,13 @@ class Puller:
         )
 
     def is_shown(self, queue: Queue, found: Slice, offset: int) -> bool:
-        """Whether readers may see what lies at an offset of an entry."""
+        """Whether an offset of an entry is visible to readers."""
         if not queue.log_start <= offset < self.end(queue):
             return False
         return places(found.entry, 0)[1] != MAGIC_BATCH or not self._is_aborted(queue, found)
 
     def _is_aborted(self, queue: Queue, found: Slice) -> bool:
-        """Whether a batch belongs to an aborted transaction, and so is visible to nobody."""
+        """Whether a batch belongs to an aborted transaction, and so is never visible."""
         unit = found.unit
         last = unit.base + unit.offset_count
         aborted = self._stable_offsets.aborted(queue.topic_id, queue.queue_id, unit.base, last)

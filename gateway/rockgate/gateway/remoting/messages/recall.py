@@ -2,7 +2,7 @@
 
 A handle is base64 of five words, `v1 topic broker time id`, as RocketMQ 5.4 writes it; a client
 reads the broker's name out of it. The id here is the unique key and, behind `@`, the offset at
-which the message waits. A handle proves nothing: what lies there is compared with it.
+which the message waits. A handle proves nothing: the message found there is compared with it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sends: validation, message type, and the append.
 
-`classify` is the one place that tells an ordinary message from one that waits for its time and from
-half a message; one for a retry topic is told by that. Whoever stores those otherwise registers for
-their kind with `Sender.on_kind`.
+`classify` is the one place that distinguishes ordinary, delayed and half messages; one for a retry
+topic is recognized by its topic. Parts that store those differently register for their kind with
+`Sender.on_kind`.
 
 What a send is answered with, as RocketMQ's broker does:
 
@@ -190,7 +190,7 @@ class Sender:
     def _request(self, properties: bytes, caller: Caller) -> bytes:
         """Note who asks; whoever replies looks for the cluster in the request's properties."""
         asker = get_property(properties, b"REPLY_TO_CLIENT")
-        # A reply has the property too, and comes from somebody else.
+        # A reply has the property too, and comes from another client.
         if asker and get_property(properties, b"MSG_TYPE") != b"reply":
             self._asks(asker.decode("utf-8", "replace"), caller)
         return properties + self._request_tail
@@ -271,7 +271,7 @@ def _checked(messages: Contents) -> Contents:
 
 
 def _check_size(size: int, size_max: int) -> None:
-    """Refuse properties that leave no room for those that are added later."""
+    """Refuse properties that leave no space for those that are added later."""
     if size > size_max:
         raise Refused(
             ResponseCode.MESSAGE_ILLEGAL,

@@ -1,8 +1,8 @@
 """Subscription expressions: everything, tags, or SQL over properties.
 
 Tags are compared by their hash, which the queue has; the client compares the texts, as with
-RocketMQ's own broker. An expression is compiled once and asked for each message, and one pull does
-so much of that and no more: it answers with what it has found, and the next goes on from there.
+RocketMQ's own broker. An expression is compiled once and evaluated for each message, within a bound
+per pull: it answers with what it has found, and the next pull continues from there.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Evaluation:
 
 
 class Filters:
-    """Filters that were asked for lately, within a bound of bytes."""
+    """Recently used filters, within a bound of bytes."""
 
     def __init__(self, bytes_max: int = CACHE_BYTES_MAX) -> None:
         self.cache: BoundedCache[tuple[str, str], Filter] = BoundedCache(bytes_max)

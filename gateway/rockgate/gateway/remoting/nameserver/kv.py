@@ -3,7 +3,7 @@
 One writer: changes that come while the file is being written are written together, next. Each is
 made, and answered, when the file that has it is on disk; one that could not be written is not made.
 
-A file that cannot be read keeps nobody from starting: it is put aside under another name, and said.
+A file that cannot be read does not prevent a start: it is renamed, and logged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class _Change(NamedTuple):
-    """A value to be set, or to be removed if it is None; and who waits for it."""
+    """A value to be set, or to be removed if it is None; and the waiter for it."""
 
     namespace: str
     key: str
@@ -202,7 +202,7 @@ class KeyValues:
         return spaces
 
     def _put_aside(self, reason: str) -> None:
-        """Keep a file that cannot be read, under a name that nobody writes to."""
+        """Retain a file that cannot be read, under a name that is never written to."""
         aside = self._path.with_name(f"{FILE_NAME}.damaged-{time.time_ns() // 1_000_000}")
         try:
             self._path.rename(aside)

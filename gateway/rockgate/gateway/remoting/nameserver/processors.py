@@ -1,14 +1,14 @@
 """Processors of the name server: routes (105), brokers (103, 104, 106 …), configs (100 …).
 
 Behaviour
-- A route is what brokers last said, and what our own broker has at this moment.
-- A registration may be compressed, and its checksum is compared.
-- Keys and values are on disk before they are acknowledged, and are seen from then on.
+- A route is what brokers last registered, and what our own broker has at this moment.
+- A registration may be compressed, and its checksum is verified.
+- Keys and values are on disk before they are acknowledged, and are visible from then on.
 
-- Beside a broker, what changes others' routes (103, 104, 205, 216, 217, 327) is taken from this
+- Beside a broker, what changes others' routes (103, 104, 205, 216, 217, 327) is accepted from this
   machine only, and so are changes of keys and values (100, 102), unless settings say otherwise;
-  whoever else asks is told NO_PERMISSION and the setting. A name server alone takes them all.
-- Nobody registers under our own broker's name.
+  other clients get NO_PERMISSION and the setting. A standalone name server accepts them all.
+- No other broker can register under our own broker's name.
 
 Departs from RocketMQ
 - 216 does not hide a topic of our own broker: 215 deletes it there and its route goes with it.
@@ -75,11 +75,11 @@ class NameServerRequests:
         self._registering = asyncio.Lock()
 
     def guards_routes(self, handle: Handle) -> Handle:
-        """The same, for those who may change who is routed to."""
+        """The same, for clients that may change routes."""
         return handle if self._accept_brokers else _guarded(handle, "namesrv.accept_brokers")
 
     def guards_values(self, handle: Handle) -> Handle:
-        """The same, for those who may change keys and values."""
+        """The same, for clients that may change keys and values."""
         return handle if self._accept_values else _guarded(handle, "namesrv.accept_values")
 
     # Routes
@@ -123,7 +123,7 @@ class NameServerRequests:
         return Command(ResponseCode.SUCCESS)
 
     def wipe(self, command: Command, caller: Caller) -> Reply:
-        """205: let nobody write to a broker's topics."""
+        """205: remove the write permission of a broker's topics."""
         asked = headers.read(command, fields.BrokerNameHeader)
         count = self._routes.set_write(asked.broker_name, is_wiped=True)
         told = headers.write(fields.WipedAnswer(wipe_topic_count=count))

@@ -39,7 +39,7 @@ class Local(Protocol):
         """Its cluster's."""
 
     def address(self, caller: Caller) -> str:
-        """What the one who asks shall dial."""
+        """The address that the client should dial."""
 
     def topic(self, name: str) -> TopicConfig | None:
         """One of its topics."""
@@ -85,10 +85,10 @@ def queues_of(broker: str, table: TopicConfigTable) -> dict[str, QueueData]:
 
 
 class Routes:
-    """All that is known. Told the time."""
+    """All known routes. Time is a parameter."""
 
     def __init__(self, local: Local | None, expiry_ms: int, *, shares_topics: bool = True) -> None:
-        """Without `shares_topics` a topic of our own broker is routed to nobody else."""
+        """Without `shares_topics` a topic of our own broker is routed to no other broker."""
         self._local = local
         self._shares_topics = shares_topics
         self._expiry_ms = expiry_ms
@@ -199,7 +199,7 @@ class Routes:
     # What clients ask
 
     def route(self, topic: str, caller: Caller) -> RouteData | None:
-        """Who has a topic; None if nobody has."""
+        """The brokers that have a topic; None if there are none."""
         local = self._local
         config = local.topic(topic) if local is not None else None
         is_ours_alone = config is not None and not self._shares_topics

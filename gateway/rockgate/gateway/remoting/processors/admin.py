@@ -3,9 +3,9 @@
 Behaviour
 - Requests are headers; 31002 and 31012 have a JSON array of ids as their body. Answers are JSON
   (`rockgate.protocol.remoting.bodies.admin`).
-- A request looks at so much and no more, a little in each turn of the loop; `next` in its answer
-  says where the following one begins, and -1 that there is nothing behind.
-- Whoever cancels or resolves is told whether it was this request that ended the waiting: the first
+- A request examines a bounded amount, a little in each turn of the loop; `next` in its answer says
+  where the following one begins, and -1 that there is nothing left.
+- The answer to a cancel or resolve says whether it was this request that took effect: the first
   decision in the log wins.
 
 Departs from RocketMQ
@@ -82,7 +82,7 @@ class OperatorRequests:
         self._durability = durability
 
     def scan_delays(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """31001: a part of what waits, counted, and the soonest of it."""
+        """31001: a part of the delayed messages, counted, and the soonest of them."""
         return self._scan_delays(headers.read(command, ScanDelaysHeader))
 
     async def _scan_delays(self, asked: ScanDelaysHeader) -> Reply:

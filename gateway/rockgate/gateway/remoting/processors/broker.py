@@ -1,8 +1,8 @@
 """The broker: 28 runtime info, 26 and 25 config, 27, 306, 316, 329 cleanup.
 
 Behaviour
-- Tidying up (old files, queues and topics that nobody uses) goes on by itself, by the settings of
-  topics and server. Whoever asks for it is told that it is done: there is nothing to be triggered.
+- Cleanup (old files, unused queues and topics) is automatic, by the settings of topics and server.
+  A request for it is answered with success: there is nothing to be triggered.
 
 Departs from RocketMQ
 - Settings are not changed over this wire: 25 with another value is NO_PERMISSION and says why. What

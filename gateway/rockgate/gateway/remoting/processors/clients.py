@@ -1,14 +1,14 @@
 """Clients: 34 heartbeat, 35 unregister, 38 members, 46 check, 203, 204, 328 who, 223, 307, 309.
 
 Behaviour
-- A heartbeat registers a client in all its groups. `%RETRY%group` is there from a consumer's first
-  one. Members are told (40) when their group changes, unless the group is set not to be told or
-  reads by broadcast.
-- A heartbeat `withoutSub` (v2) only says that the client is alive; if it is not known (any more),
-  the answer asks for a whole one.
+- A heartbeat registers a client in all its groups. `%RETRY%group` exists from a consumer's first
+  one. Members are notified (40) when their group changes, unless the group is set not to be
+  notified or reads by broadcast.
+- A heartbeat `withoutSub` (v2) only says that the client is alive; if it is not or no longer known,
+  the answer asks for a full one.
 - A group with Kafka members takes no RocketMQ members: the heartbeat is refused by name.
-- 223 asks members of a group how far they are (221), some at a time; who does not answer is left
-  out.
+- 223 asks members of a group for their progress (221), some at a time; those that do not answer are
+  left out.
 - 307 and 309 are passed on to the client they are about, with its answer.
 """
 
@@ -109,7 +109,7 @@ class ClientRequests:
                 self._clients.produce(producer.group_name, replace(client))
             yield ""
         for data in beat.consumer_data_set:
-            # It may be lost while others have their turn, and nobody would forget it again.
+            # It may be lost while others have their turn, and would then never be removed.
             is_taken = not client.caller.is_open or self._consume(data, replace(client))
             yield "" if is_taken else data.group_name
 

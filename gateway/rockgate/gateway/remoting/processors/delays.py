@@ -1,9 +1,9 @@
 """Recall of delayed messages: 370.
 
 Behaviour
-- A message that waits for a time is taken back by the handle that its send was answered with.
+- A message delayed to a time is recalled by the handle that its send was answered with.
 - Of a recall and the delivery exactly one happens, the first in the log.
-- A message that is not waiting (any more), or that is another one, is ILLEGAL_OPERATION.
+- A message that is not or no longer waiting, or that is another one, is ILLEGAL_OPERATION.
 
 Departs from RocketMQ
 - Its broker answers SUCCESS before it knows whether the message still waits.

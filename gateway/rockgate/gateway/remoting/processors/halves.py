@@ -2,12 +2,12 @@
 
 Behaviour
 - 8 commits, 12 rolls back; 0 says nothing yet, and leaves it to a check. Anything else is ignored.
-- A half message that was decided before stays as it is. Who says the same again is told SUCCESS;
-  who says the opposite is told what was decided: TRANSACTION_SHOULD_COMMIT (200) of one that was
-  committed, TRANSACTION_SHOULD_ROLLBACK (201) of one that was rolled back. What was given up, what
-  was never there and what was decided too long ago is TRANSACTION_STATE_UNKNOW (202).
-- Whether it is the producer's own word or its answer to a check makes no difference.
-- Who waits for an answer is told of a commit when it is as safe as a send to that topic would be.
+- A half message that was decided before stays as it is. The same decision again is SUCCESS; the
+  opposite is answered with what was decided: TRANSACTION_SHOULD_COMMIT (200) for one that was
+  committed, TRANSACTION_SHOULD_ROLLBACK (201) for one that was rolled back. What was given up, what
+  never existed and what was decided too long ago is TRANSACTION_STATE_UNKNOW (202).
+- Whether the producer decides on its own or in answer to a check makes no difference.
+- A commit is acknowledged when it is as durable as a send to that topic would be.
 
 Departs from RocketMQ
 - The first decision wins; the commit-log offset of the request is not used, and the message is not

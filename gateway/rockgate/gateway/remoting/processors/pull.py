@@ -3,11 +3,11 @@
 Behaviour
 - `remoting.pulling` has the table of offsets and answers. With SUSPEND a pull at the end waits for
   messages, as long as the client says and at most `remoting.suspend_ms_max`.
-- With COMMIT_OFFSET the group's progress is kept along the way; nobody is told if it is not.
-- Without SUBSCRIPTION the filter is the one that the group's heartbeats told. subVersion is not
-  compared: a client bumps it before its next heartbeat says so.
+- With COMMIT_OFFSET the group's progress is committed along with it; a failure is not reported.
+- Without SUBSCRIPTION the filter is the one of the group's heartbeats. subVersion is not compared:
+  a client bumps it before its next heartbeat has it.
 - A group that is set not to consume, or not by broadcast as it does, gets NO_PERMISSION.
-- Whoever pulls first after the group was set to another offset (222) is told that offset.
+- The first pull after the group was set to another offset (222) is answered with that offset.
 
 Departs from RocketMQ
 - `suggestWhichBrokerId` is always 0: there are no slaves.

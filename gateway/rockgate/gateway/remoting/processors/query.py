@@ -1,7 +1,7 @@
 """Looking messages up: 12 by key, 33 by place; 321 what a queue's index has at an offset.
 
 Behaviour
-- 321 has a row for each offset, so many of a record batch as it has records: each with its address
+- 321 has a row for each offset, as many of a record batch as it has records: each with its address
   and the whole batch's size. With a group's name it says which rows the group's members would be
   given, by the hash of their tags; what an expression says, and the tags of records inside of a
   batch, are known when they are read.

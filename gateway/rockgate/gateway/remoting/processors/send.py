@@ -1,21 +1,21 @@
 """Sends: 10, 310 and 320; and replies to requests: 324 and 325.
 
 Behaviour
-- A send is answered with where the message lies: an offset message id, queue and offset. The id
+- A send is answered with the message's place: an offset message id, queue and offset. The id
   that the client gave comes back as `transactionId`.
 - A batch has as many ids as messages, with commas between, and the first one's offset.
 - What is in the log and not known to be on disk in time is FLUSH_DISK_TIMEOUT: the client reports
   that as a status, not as an error.
-- A reply is pushed (326) to the client that asked, by the id in REPLY_TO_CLIENT, and kept in the
+- A reply is pushed (326) to the requesting client, by the id in REPLY_TO_CLIENT, and stored in the
   reply topic.
 
 Departs from RocketMQ
 - A batch has at most 4,096 messages, as many as our own client puts into one; RocketMQ bounds its
   bytes only, and so do we besides.
 - Properties take at most 31,487 bytes, and 32,767 in RocketMQ: what a delay, a send-back or a move
-  adds later has room, so nothing is taken that could not be delivered.
+  adds later fits, so nothing is accepted that could not be delivered.
 - sysFlag bits that are not the client's to set are ignored.
-- A reply finds whoever asked by its request too: RocketMQ knows it from its first heartbeat on.
+- A reply finds the requester by its request too: RocketMQ knows it from its first heartbeat on.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Sends:
         return [self._sent(command, header, appended)]
 
     def _answer(self, command: Command, header: Header, appended: Appended) -> Reply:
-        """Say where one message lies; one that waits for a time can be recalled."""
+        """Answer with the place of one message; one delayed to a time can be recalled."""
         properties = header.properties
         if not properties or DELAYING_PART not in properties:
             return [self._sent(command, header, appended)]

@@ -2,12 +2,12 @@
 
 Behaviour
 - The message is named by its address, be it a message or one record of a Kafka producer's batch.
-  One that is not there, or not shown yet, is SYSTEM_ERROR; the client then sends it by itself.
-- docs/internals/retry.md has the table of levels and tries. `originMsgId` and `originTopic` are the
-  client's word and not used: what lies at the address says more.
+  One that does not exist, or is not visible yet, is SYSTEM_ERROR; the client then sends it itself.
+- docs/internals/retry.md has the table of levels and tries. `originMsgId` and `originTopic` come
+  from the client and are not used: the message at the address is authoritative.
 
 Departs from RocketMQ
-- What nobody consumes (waiting and half messages) cannot be given back.
+- What cannot be consumed (delayed and half messages) cannot be sent back.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Topics: 17 create or change, 215 delete, 351 describe, 202 bounds, 21 all, 300 who reads, 305.
 
 Behaviour
-- 17 makes a topic as it is said, or changes it to be so. Read and write queues may differ, and may
-  shrink; the queues stay, and Kafka clients go on seeing as many partitions as there ever were.
-- 215 deletes a topic with all it holds; one that is not there is as good as deleted.
+- 17 creates a topic, or changes it to match. Read and write queues may differ, and may shrink; the
+  queues stay, and Kafka clients still see as many partitions as there ever were.
+- 215 deletes a topic with all it holds; for one that does not exist it succeeds.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Peer:
 
 
 class Caller(Protocol):
-    """A connection, for whoever answers it or asks it something later."""
+    """A connection, for those that answer it or send it requests later."""
 
     peer: Peer
 

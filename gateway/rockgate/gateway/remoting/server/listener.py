@@ -14,7 +14,7 @@ OnLost = Callable[[Session], None]
 
 
 class RemotingConnections(Connections[Session]):
-    """Makes sessions and keeps them; `on_lost` hears of each that is gone."""
+    """Creates and holds sessions; `on_lost` is called for each that is gone."""
 
     def __init__(self, config: RemotingConfig, dispatch: Dispatch, clock: Clock) -> None:
         super().__init__(

@@ -1,7 +1,7 @@
 """Large responses: built in slices on the event loop, and bounded.
 
-Rows are encoded one by one, so that neither making them nor writing them holds the loop; whoever
-makes them must bear that things change meanwhile.
+Rows are encoded one by one, so that neither making nor writing them blocks the loop; their source
+must tolerate changes meanwhile.
 """
 
 from __future__ import annotations

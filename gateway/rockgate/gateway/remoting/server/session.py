@@ -151,7 +151,7 @@ class Session(Stream[Command, Peer]):
 
     def _accept(self, commands: list[Command]) -> None:
         if dropped := self._commands.dropped_bytes:
-            # Answers that came too late: nobody else counts their bytes back.
+            # Answers that came too late: their bytes are released nowhere else.
             self._commands.dropped_bytes = 0
             _log_dropped(dropped, self.peer)
             self._partial_bytes -= dropped
@@ -207,7 +207,7 @@ class Session(Stream[Command, Peer]):
         """A processor's future is done."""
         command = self._waiting.pop(future, None)
         if command is None or self._is_closing or future.cancelled():
-            # Nobody is left to tell; looking at the error keeps asyncio from reporting it.
+            # The client is gone; looking at the error keeps asyncio from reporting it.
             _ = future.cancelled() or future.exception()
             return
         try:
@@ -274,5 +274,5 @@ def _log_answer(command: Command, peer: Peer, size: int) -> None:
 
 
 def _log_dropped(size: int, peer: Peer) -> None:
-    """Answers came that nobody waits for, or nobody any more."""
+    """Answers came that no caller waits for, or no longer."""
     log.info("discarded responses without a waiting request size=%d %s", size, peer)

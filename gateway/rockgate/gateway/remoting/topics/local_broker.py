@@ -60,7 +60,7 @@ class LocalBroker:
         self.cluster_name = topics.cluster_name
 
     def address(self, caller: Caller) -> str:
-        """What the one who asks shall dial; behind a wildcard, the host it has just reached."""
+        """The address that the client should dial; for a wildcard, the host it has just reached."""
         return str(self._fixed or Address(caller.peer.local.host, self._port))
 
     def topic(self, name: str) -> TopicConfig | None:

@@ -69,7 +69,7 @@ class Registrar:
             self._tasks.append(asyncio.ensure_future(self._keep_registered(address, changed)))
 
     async def stop(self) -> None:
-        """Tell each that we leave, as far as it hears."""
+        """Unregister from each, as far as it can be reached."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -79,7 +79,7 @@ class Registrar:
             event.set()
 
     async def _keep_registered(self, address: Address, changed: asyncio.Event) -> None:
-        # Only here: a server that registers with nobody loads no client.
+        # Only here: a server that registers nowhere loads no client.
         from rockgate.sdk.client.connection import Link, LinkSettings
 
         # Dialled again whenever there is something to say, however short ago that failed.

@@ -154,7 +154,7 @@ class TopicRegistry:
         )
 
     def ensure_queues(self, name: str, count: int) -> Topic:
-        """A retry or dead-letter topic with so many queues at least."""
+        """A retry or dead-letter topic with at least that many queues."""
         count = max(1, count)
         topic = self.ensure(name, count, READ | WRITE)
         if topic.queue_count < count:
