@@ -1,7 +1,7 @@
 """The native Python client; it speaks RocketMQ's remoting protocol.
 
-A module is loaded when a name of it is first asked for: whoever needs a connection alone, as the
-command line and the server do, does not load the producer.
+Modules are imported lazily, on first access to one of their names: code that needs only a
+connection, such as the command line and the server, does not load the producer.
 """
 
 from importlib import import_module

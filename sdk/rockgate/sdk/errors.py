@@ -1,21 +1,21 @@
-"""What can go wrong for whoever asks.
+"""The errors that the SDK raises.
 
     SdkError                 everything below
-    ├── InvalidMessage       a name, size or setting that no broker would take; nothing was sent
+    ├── InvalidMessage       a name, size or setting that no broker accepts; nothing was sent
     ├── NotSupported         this broker is too old for it; nothing was sent
     ├── NoNameServer         no address of a name server was given
-    ├── NoRoute              no name server knows the topic, nor a topic to make it after
+    ├── NoRoute              no name server knows the topic, nor a topic to create it from
     ├── Overloaded           too many requests wait for their turn; nothing was sent
     ├── Unreachable          the connection could not be made, or broke before the answer came
     │   └── NotRocketMQ      something else answers at that port
-    ├── TimedOut             no answer in time; what was asked for may have happened all the same
+    ├── TimedOut             no answer in time; the request may have taken effect all the same
     ├── Refused              the peer answered with an error: `code` and `remark` are its own
     ├── SendFailed           every attempt failed; `attempts` says where and why, `sent` what went
     └── Closed               the client is closed, or was never opened
 
 InvalidMessage and NoNameServer are also ValueErrors, Unreachable is a ConnectionError and TimedOut
-a TimeoutError. `code` tells what failed by number, as RocketMQ's clients number it: the broker's
-own code, or one of `ErrorCode`.
+a TimeoutError. `code` identifies the failure as RocketMQ's clients number it: the broker's own
+code, or one of `ErrorCode`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class NoNameServer(SdkError, ValueError):
 
 
 class NoRoute(SdkError):
-    """Nobody knows which broker has the topic."""
+    """No name server knows which broker has the topic."""
 
     def __init__(self, reason: str, code: int = ErrorCode.NOT_FOUND_TOPIC) -> None:
         super().__init__(reason)
@@ -93,7 +93,7 @@ class Unreachable(SdkError, ConnectionError):
 
 
 class NotRocketMQ(Unreachable):
-    """Somebody listens there, and does not speak RocketMQ's protocol."""
+    """The peer at this address does not speak RocketMQ's protocol."""
 
 
 class TimedOut(SdkError, TimeoutError):
@@ -103,7 +103,7 @@ class TimedOut(SdkError, TimeoutError):
 
 
 class Refused(SdkError):
-    """The peer answered with an error. What it says besides is shown in one line, and cut."""
+    """The peer answered with an error. Its remark is printed on one line, and truncated."""
 
     def __init__(self, what: str, code: int, remark: str | None) -> None:
         shown = (remark or "no remark")[:REMARK_MAX]

@@ -1,9 +1,9 @@
-"""What is sent, what came of it, and what no broker would take.
+"""Messages to send, their results, and the checks against what no broker accepts.
 
     Message("orders", b"…", tag="paid", keys=["o-1"], delay=timedelta(minutes=30))
 
-A message is checked before anything is sent: names, sizes and settings that a broker would refuse
-are InvalidMessage here, and say what is wrong.
+A message is validated before anything is sent: names, sizes and settings that a broker would reject
+raise InvalidMessage, which says what is wrong.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
         await admin.topics.create("orders", TopicSettings(read_queues=16, write_queues=16))
         print((await admin.groups.lag("billing")).lag)
 
-Every master is asked that has a part of the answer, one after the other. A broker that refuses is
-Refused with its code and remark, as everywhere in the SDK.
+Masters that hold part of the answer are queried one after the other. If a broker returns an error,
+Refused is raised with its code and remark, as everywhere in the SDK.
 """
 
 from __future__ import annotations

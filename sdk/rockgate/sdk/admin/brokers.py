@@ -1,4 +1,4 @@
-"""Brokers: which there are, what they say of themselves, how they are set."""
+"""Brokers: list them, read their runtime information, read and change their settings."""
 
 from __future__ import annotations
 

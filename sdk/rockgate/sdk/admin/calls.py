@@ -1,4 +1,4 @@
-"""How an administrator asks: one broker, every master, or the name servers."""
+"""Admin requests: to one broker, to every master, or to the name servers."""
 
 from __future__ import annotations
 

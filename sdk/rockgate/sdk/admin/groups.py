@@ -1,4 +1,4 @@
-"""Groups: create, change, delete; which there are, who is in them, how far they are."""
+"""Groups: create, change, delete; list them, their members and their progress."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class GroupAdmin:
     # Who
 
     async def consumers(self, group: str) -> GroupConnections | None:
-        """Who consumes in a group, and what; None if nobody does."""
+        """The members of a group and their subscriptions; None if it has no members."""
         code = RequestCode.GET_CONSUMER_CONNECTION_LIST
         header = ConsumerGroupHeader(consumer_group=group)
         told: list[ConsumerConnections] = []

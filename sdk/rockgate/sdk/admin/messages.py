@@ -1,4 +1,4 @@
-"""Messages looked up: by where they lie, by key, by the id that their producer gave them."""
+"""Message lookup: by physical location, by key, or by the id that the producer assigned."""
 
 from __future__ import annotations
 

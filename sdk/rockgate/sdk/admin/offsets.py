@@ -74,7 +74,7 @@ class OffsetAdmin:
         return found
 
     async def clone(self, group: str, to: str, topic: str) -> None:
-        """Have another group, without members, go on where a group is in a topic."""
+        """Copy a group's offsets in a topic to another group, which has no members."""
         check_group(to)
         header = CloneOffsetsHeader(src_group=group, dest_group=to, topic=topic, offline=True)
         for address in (await self._calls.masters_of(topic)).values():

@@ -1,4 +1,4 @@
-"""Topics: create, change, delete; which there are, where they are, what they hold, who reads."""
+"""Topics: create, change, delete; list them, their routes, their contents and their consumers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What administration tells and is told, as values."""
+"""Values that the admin client accepts and returns."""
 
 from __future__ import annotations
 

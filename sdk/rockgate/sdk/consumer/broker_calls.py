@@ -1,7 +1,7 @@
-"""What a member of a group asks of brokers, with types: pulls, offsets, members, locks, send-backs.
+"""A group member's typed broker calls: pulls, offsets, members, locks, send-backs.
 
-Reads go to the broker that the last answer suggested, everything else to the master. A broker that
-is not in the route any more is looked up once more before a call fails.
+Reads go to the broker that the last response suggested, everything else to the master. A broker
+that is no longer in the route is looked up once more before a call fails.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class BrokerCalls:
         is_lite: bool = False,
         timeout_s: float = PULL_S,
     ) -> Pulled:
-        """Messages of a queue from an offset on; the broker waits for some, for so long."""
+        """Messages of a queue from an offset on; the broker holds the pull for up to this long."""
         broker_id, link = await self._reader(queue)
         flags = SUSPEND if suspend_ms else 0
         # A slave takes no offsets.
@@ -151,8 +151,8 @@ class BrokerCalls:
 
     async def committed(self, queue: Queue) -> int | None:
         """How far the group is; None if its broker does not know."""
-        # Without the last field a broker says 0 of a young queue, whatever the group was told to
-        # begin with. Brokers before 5.0 say so with it, too.
+        # Without the last field a broker returns 0 for a young queue, whatever initial offset the
+        # group is configured with. Brokers before 5.0 do so even with it.
         header = QueryConsumerOffsetHeader(
             consumer_group=self._group,
             topic=queue.topic,

@@ -1,4 +1,4 @@
-"""One member of a group: which queues it is to consume, and what has to be done now and then.
+"""One member of a group: which queues it is to consume, and its periodic work.
 
     rebalance    every 20 s, when a broker says that members have changed, and at once at the start
     persist      offsets, every 5 s
@@ -148,7 +148,7 @@ class Member:
         self._tasks = [asyncio.ensure_future(each) for each in rounds]
 
     async def stop_pulling(self) -> None:
-        """Take nothing up any more."""
+        """Acquire no further queues."""
         await self._requests.close()
         tasks = [*self._tasks, *(held.task for held in self.holding.held.values())]
         for task in tasks:
@@ -157,7 +157,7 @@ class Member:
             await asyncio.wait(tasks)
 
     async def leave(self) -> None:
-        """Say how far the group is and take leave, so that others go on from there at once."""
+        """Commit offsets and unregister, so that other members resume from there at once."""
         queues = list(self.holding.assignment)
         try:
             await self.holding.leave()

@@ -1,4 +1,4 @@
-"""Looks for messages whose listeners hang: they block their queues, and come again elsewhere."""
+"""Finds messages whose listeners hang: they block their queues, and are sent back instead."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ async def send_back_hanging(
             return count
         _log.warning("listener has not finished %s in time; sending it back", first.message_id)
         if await settlement.failed([first], EXPIRED_LEVEL):
-            # Nobody took it: it stays where it is, and so does everything behind it.
+            # No broker accepted it: it stays cached, and so does everything behind it.
             return count
     return EXPIRED_MAX

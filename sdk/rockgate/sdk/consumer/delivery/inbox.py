@@ -1,4 +1,4 @@
-"""Messages that wait to be asked for one by one, where there is no listener."""
+"""Messages waiting to be iterated over one by one, where there is no listener."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Inbox:
             await self._arrived.wait()
 
     def close(self) -> None:
-        """Whoever waits is told that there is nothing more."""
+        """Notify all waiters that no more messages will come."""
         self._is_closed = True
         self._waiting.clear()
         self._arrived.set()
@@ -62,7 +62,7 @@ class Inbox:
         return future
 
     def withdraw(self, message: Received) -> None:
-        """Do not hand a message out, if nobody has asked for it so far."""
+        """Do not deliver a message that has not been requested so far."""
         for at, (_, each) in enumerate(self._waiting):
             if each is message:
                 del self._waiting[at]
@@ -70,7 +70,7 @@ class Inbox:
                 return
 
     def settled(self, message: Received, verdict: Verdict) -> None:
-        """Whoever asked for a message has said what becomes of it."""
+        """The consumer of a message has settled it."""
         future = self._offered.get(message)
         if future is not None and not future.done():
             future.set_result(verdict)

@@ -4,9 +4,9 @@ A coroutine function runs on the loop, any other in a pool of threads with the c
 that was registered with `batch` is given several messages of its topic and of one queue at once.
 
     returns None            all of them are done
-    returns a number        so many are done, from the first on; the rest is to come again
+    returns a number        this many are done, from the first on; the rest is redelivered
     raises Retry            the same, and when
-    raises anything else    all of them are to come again
+    raises anything else    all of them are redelivered
 """
 
 from __future__ import annotations

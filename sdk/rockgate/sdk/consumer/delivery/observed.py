@@ -1,4 +1,4 @@
-"""Tells hooks and statistics what becomes of messages, whoever consumes them."""
+"""Notifies hooks and statistics of what becomes of messages, for every way of consuming."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Observed:
 
 
 class Call:
-    """One call of a listener, or one message that somebody has asked for."""
+    """One call of a listener, or one message that was iterated over."""
 
     __slots__ = ("_began_s", "_consuming", "_messages", "_observed", "done")
 

@@ -1,18 +1,18 @@
-"""What is done next with a queue that is consumed in order: one step after the other, no waiting.
+"""The next step for a queue that is consumed in order: one after the other, no waiting.
 
     next        says what is due: run these messages, rest, ask for the lock, wait for messages, end
     judged      a listener has ended: the messages that have had their last try, to be sent away
-    settled     they were sent, so many of them: the offset to commit, if it moves
+    settled     this many of them were sent: the offset to commit, if it moves
 
     listener says        automatic commit             manual commit
-    done                 commit                       stays open; the queue goes on
+    done                 commit                       stays open; the queue continues
     commit               commit                       commit, with all that is open before it
     again, or raises     put back, the queue rests    put back, the queue rests
     rollback             as again                     put back all that is open, the queue rests
     abandoned            put back                     put back
 
-The first message of what is put back has had a try more. One that has had its last is sent to the
-dead letters, and the queue goes on behind it. Times are the caller's.
+The first message of what is put back has had one more try. One that has had its last is sent to the
+dead letters, and the queue continues behind it. The caller passes times in.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Due(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Do nothing for so long."""
+    """Do nothing for this long."""
 
     seconds: float
 

@@ -1,8 +1,8 @@
 """Listeners in order: one at a time for each queue, and the next message when one is done.
 
 A queue has one task while it is held, which does what `QueueOrder` says. As many listeners run at
-once as there are workers: a queue takes a turn, and gives it up when it has nothing to do, rests,
-or has had it for a minute.
+once as there are workers: a queue occupies a worker, and yields it when it has nothing to do,
+rests, or has had it for a minute.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class Offers(Protocol):
         """Have a message asked for; the future says what became of it."""
 
     def withdraw(self, message: Received) -> None:
-        """Do not hand a message out, if nobody has asked for it so far."""
+        """Do not deliver a message that has not been requested so far."""
 
     def settled(self, message: Received, verdict: Verdict) -> None:
-        """Whoever asked for a message has said what becomes of it."""
+        """The consumer of a message has settled it."""
 
 
 class OrderlyDispatch:
-    """Has what was pulled consumed queue by queue: by a listener, or by whoever asks for it."""
+    """Has what was pulled consumed queue by queue: by a listener, or by iteration."""
 
     def __init__(self, consumed_by: OrderlyListener | Offers, settings: ConsumerSettings) -> None:
         self._consumed_by = consumed_by
@@ -166,7 +166,7 @@ class _QueueTask:
             await self._resting.wait()
 
     async def is_at_rest(self, timeout_s: float) -> bool:
-        """Whether no listener runs, or none any more within so long."""
+        """Whether no listener runs, or all of them end within this time."""
         self.wake()
         if self._offers is not None:
             for message in self._running:
@@ -254,7 +254,7 @@ class _QueueTask:
             self._settlement.committed(*finished)
 
     async def _sent_away(self, message: Received) -> bool:
-        """Whether a message that had its last try is in the dead letters, or nobody's."""
+        """Whether a message that had its last try is a dead letter, or dropped by broadcasting."""
         _log.warning("message %s failed %d times; giving it up", message.message_id, message.tries)
         if self._settings.model is Model.BROADCASTING:
             return True

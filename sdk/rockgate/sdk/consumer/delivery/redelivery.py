@@ -1,7 +1,7 @@
-"""When a message that failed comes again, and when it is a dead letter.
+"""When a failed message is redelivered, and when it becomes a dead letter.
 
-A message that is sent back carries one of the broker's delay levels, and nothing finer. Without a
-wish of the listener's the broker takes the third level after the first try, the fourth after the
+A message that is sent back carries one of the broker's delay levels, and nothing finer. Unless the
+listener requests one, the broker uses the third level after the first try, the fourth after the
 second, and so on; after the last try it is a dead letter of its group.
 """
 
@@ -43,7 +43,7 @@ class Retry(Exception):  # not a failure of ours, but what a listener wishes
 
 
 def level_after(after: timedelta, levels_s: Sequence[float] = LEVELS_S) -> int:
-    """The first level that waits at least so long; the last one if none does."""
+    """The first level that waits at least this long; the last one if none does."""
     assert all(shorter < longer for shorter, longer in pairwise(levels_s)), levels_s
     if after < timedelta():
         raise ValueError(f"A message cannot be retried {-after} ago.")
@@ -52,7 +52,7 @@ def level_after(after: timedelta, levels_s: Sequence[float] = LEVELS_S) -> int:
 
 
 def level_of_try(reconsume_times: int, level_max: int = len(LEVELS_S)) -> int:
-    """The level that a broker takes by itself after so many retries."""
+    """The level that a broker uses by default after this many retries."""
     return min(FIRST_LEVEL + reconsume_times, level_max)
 
 

@@ -1,4 +1,4 @@
-"""Sends a message that failed to its group's retry topic, if its broker does not take it back."""
+"""Sends a failed message to its group's retry topic, if its broker does not accept it back."""
 
 from __future__ import annotations
 

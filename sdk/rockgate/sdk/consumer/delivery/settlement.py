@@ -1,8 +1,8 @@
-"""Settling messages: finished, to come again, or a dead letter; and how far the group is by that.
+"""Settling messages: finished, to be redelivered, or a dead letter; and the group's progress.
 
 A message is sent back before it is finished here, so a process that dies in between repeats it and
-loses nothing. Where a broker does not take it back, it is sent to the retry topic of its group as a
-new message. If that fails too it stays where it is, and runs again in a while.
+loses nothing. If a broker does not accept it back, it is sent to the retry topic of its group as a
+new message. If that fails too it stays cached, and runs again later.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Order(Protocol):
         """The application has said what becomes of a message."""
 
     async def is_at_rest(self, timeout_s: float) -> bool:
-        """Whether no listener runs, or none any more within so long."""
+        """Whether no listener runs, or all of them end within this time."""
 
 
 Resend = Callable[[Received, int, int], Awaitable[None]]
@@ -87,7 +87,7 @@ class QueueSettlement:
             self.finished([message])
 
     async def retry(self, message: Received, after: timedelta | None) -> None:
-        """It is to be delivered again; SdkError if nobody takes it."""
+        """Have it redelivered; SdkError if no broker accepts it."""
         if self.order is not None:
             suspend_s = None if after is None else after.total_seconds()
             await self.order.settle(message, Verdict(Ruling.AGAIN, suspend_s=suspend_s))
@@ -102,7 +102,7 @@ class QueueSettlement:
         cached = self._cached
         offset = cached.finish(messages, asyncio.get_running_loop().time())
         if cached.is_dropped:
-            # Somebody else reads the queue now, from where it was committed.
+            # Another member reads the queue now, from the committed offset.
             _log.info("%d messages were finished of a queue that has moved", len(messages))
             return
         self._context.counts.finished += len(messages)
@@ -123,7 +123,7 @@ class QueueSettlement:
         return self._queue in await self._context.calls.lock([self._queue])
 
     async def failed(self, messages: Sequence[Received], level: int) -> list[Received]:
-        """Send back what failed; what nobody took is returned, and is still cached."""
+        """Send back what failed; what no broker accepted is returned, and is still cached."""
         if self._context.settings.model is Model.BROADCASTING:
             for message in messages:
                 _log.warning("message %s failed; broadcasting does not retry", message.message_id)

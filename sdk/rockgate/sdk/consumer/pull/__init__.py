@@ -1,1 +1,1 @@
-"""Consumers that fetch by themselves: plain pulls, batches by poll, and tasks that come again."""
+"""Consumers that pull on demand: plain pulls, batches by poll, and scheduled tasks."""

@@ -4,8 +4,8 @@
         while messages := await consumer.poll(timeout_s=10):
             …
 
-Asking for the next batch says that the one before it is done: automatic commits commit no more
-than that. With `auto_commit=False` nothing is committed but by `commit`.
+Polling for the next batch acknowledges the one before it: automatic commits commit no more than
+that. With `auto_commit=False` only `commit` commits.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class LitePullConsumer:
     async def assign(
         self, queues: Sequence[Queue], tags: str = "*", *, sql: str | None = None
     ) -> None:
-        """Read these queues and no others, whoever else reads them."""
+        """Read exactly these queues, regardless of other members."""
         state = self._open
         if state.membership.topics:
             raise SdkError("Topics are subscribed; a consumer subscribes or is assigned.")
@@ -221,7 +221,7 @@ class LitePullConsumer:
     # Where
 
     def position(self, queue: Queue) -> int:
-        """Where the next poll goes on in a queue."""
+        """Where the next poll continues in a queue."""
         held = self._open.held
         held.check(queue)
         found = held.polls.positions.get(queue)
@@ -229,7 +229,7 @@ class LitePullConsumer:
         return found
 
     async def seek(self, queue: Queue, offset: int) -> None:
-        """Go on elsewhere in a queue; what was pulled of it is thrown away."""
+        """Continue at another offset of a queue; what is cached of it is discarded."""
         state = self._open
         state.held.check(queue)
         first, end = await state.calls.begin(queue), await state.calls.end(queue)
@@ -238,11 +238,11 @@ class LitePullConsumer:
         await state.held.seek(queue, offset)
 
     async def seek_to_begin(self, queue: Queue) -> None:
-        """Go on at the first message that a queue still has."""
+        """Continue at the first message that a queue still has."""
         await self.seek(queue, await self._open.calls.begin(queue))
 
     async def seek_to_end(self, queue: Queue) -> None:
-        """Go on behind the last message of a queue."""
+        """Continue behind the last message of a queue."""
         await self.seek(queue, await self._open.calls.end(queue))
 
     async def offset_for_time(self, queue: Queue, at: datetime) -> int:

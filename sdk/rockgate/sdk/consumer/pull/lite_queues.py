@@ -1,7 +1,7 @@
 """The queues that a lite pull consumer reads: which, and how each of them is pulled.
 
-Changes are made one after the other: rounds of assignment, the application and brokers that know
-an offset better may all ask for some at once.
+Changes are serialized: rounds of assignment, the application and brokers that correct an offset may
+all request some at once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class LiteCalls(BrokerCalls):
         is_lite: bool = True,
         timeout_s: float = BLOCKING_S,
     ) -> Pulled:
-        """Messages of a queue from an offset on; the broker waits for some, for so long."""
+        """Messages of a queue from an offset on; the broker holds the pull for up to this long."""
         return await super().pull(
             queue,
             offset,
@@ -106,7 +106,7 @@ class LiteQueues:
             )
 
     def made_room(self) -> None:
-        """Messages were handed out: a queue that was over a limit may not be any more."""
+        """Messages were returned: a queue that was over a limit may be under it again."""
         for puller, _ in self._pullers.values():
             puller.made_room()
 
@@ -125,7 +125,7 @@ class LiteQueues:
                 self._begin(queue, await first_offset(self._calls, queue, start))
 
     async def seek(self, queue: Queue, offset: int) -> None:
-        """Go on elsewhere in a queue; what was pulled of it is thrown away."""
+        """Continue at another offset of a queue; what is cached of it is discarded."""
         async with self._changing:
             self.check(queue)
             await self._restart(queue, offset)
@@ -182,5 +182,5 @@ async def _run(puller: Puller) -> None:
         await puller.run()
     except Closed:
         return
-    except Exception:  # noqa: BLE001 # the queue is taken up anew when nobody has pulled it for long
+    except Exception:  # noqa: BLE001 # the queue is acquired again once its pull has expired
         _log.exception("a puller ended")

@@ -1,7 +1,7 @@
-"""The part of a pull consumer in its group: heartbeats, and which queues of its topics are its own.
+"""A pull consumer's group membership: heartbeats, and which queues of its topics it owns.
 
-It is balanced like a consumer with listeners, and nothing is pulled by that: whoever uses it is
-told when the queues of a topic change.
+It is balanced like a consumer with listeners, but that pulls nothing: the owner is notified when
+the queues of a topic change.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ class Membership:
         self._task = asyncio.get_running_loop().create_task(rounds)
 
     async def stop(self) -> None:
-        """Be told of nothing any more."""
+        """Stop notifications."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
 
     def leave(self) -> None:
-        """Take leave of the brokers, so that others take over at once."""
+        """Unregister from the brokers, so that other members take over at once."""
         self._client.remove_consumer(self._group)
 
     # What is wanted
@@ -106,7 +106,7 @@ class Membership:
         self._rounds.wake()
 
     async def unsubscribe(self, topic: str) -> None:
-        """Want nothing of a topic any more."""
+        """Unsubscribe from a topic."""
         left = dict(self._subscriptions)
         left.pop(topic, None)
         self._shares.pop(topic, None)
@@ -160,6 +160,6 @@ class Membership:
         return True
 
     def _changed(self, subscriptions: dict[str, Subscription]) -> None:
-        # Of two versions a broker believes the later one, and a clock may stand still.
+        # Of two versions a broker accepts the later one, and a clock may not have advanced.
         self._version = max(self._version + 1, self._client.now_ms())
         self._subscriptions = subscriptions

@@ -1,12 +1,12 @@
-"""What a poll hands out, and how far the group is by that.
+"""What a poll returns, and the group's progress that follows from it.
 
-    cached      pulled, and not handed out yet; bounded by flow control
-    position    behind what was handed out last: where the next poll goes on
-    settled     the position when the latest poll began: asking for more says that what was handed
-                out before is done. This is what automatic commits commit
+    cached      pulled, and not returned yet; bounded by flow control
+    position    behind the last message returned: where the next poll continues
+    settled     the position when the latest poll began: polling again means that everything
+                returned before is done. This is what automatic commits commit
 
-Queues take turns, so that a full one does not keep the others from being read. A queue that is
-paused hands nothing out, and what was pulled of it waits.
+Queues take turns, so that a full one does not starve the others. A paused queue returns nothing,
+and its messages stay cached.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Polls:
         self.positions.update(queue, offset, increase_only=False)
 
     def end(self, queue: Queue) -> None:
-        """A queue is not read here any more."""
+        """A queue is no longer read here."""
         if self._cached.pop(queue, None) is not None:
             self._turns.remove(queue)
         self.positions.remove(queue)

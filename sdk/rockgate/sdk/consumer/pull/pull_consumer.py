@@ -50,7 +50,7 @@ OnQueues = Callable[[str, Sequence[Queue], Sequence[Queue]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullResult:
-    """What a pull has found, and where to go on: always at `next_offset`."""
+    """The result of a pull; the next one always continues at `next_offset`."""
 
     status: PullStatus
     next_offset: int
@@ -237,7 +237,7 @@ class PullConsumer:
         return found
 
     def commit(self, queue: Queue, offset: int) -> None:
-        """The group is this far; the broker is told within 5 s, and by `close`."""
+        """Set the group's offset; it is sent to the broker within 5 s, and by `close`."""
         self._asking()
         if offset < 0:
             raise ValueError(f"Offset must be at least 0, not {offset:,}.")
@@ -312,7 +312,7 @@ class PullConsumer:
 
 
 def ms_of(at: datetime) -> int:
-    """A time as brokers are told it; one without a zone is refused, for it means several times."""
+    """A time as sent to brokers; one without a zone is rejected because it is ambiguous."""
     if at.tzinfo is None:
         raise ValueError(f"Time {at} has no time zone.")
     return round(at.timestamp() * 1000)

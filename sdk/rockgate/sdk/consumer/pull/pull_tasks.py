@@ -1,4 +1,4 @@
-"""Pulls by schedule: a function is called for each queue that is this member's, again and again.
+"""Scheduled pulls: a function is called repeatedly for each queue that this member owns.
 
     tasks = PullTasks("127.0.0.1:9876", group="report")
 
@@ -7,8 +7,8 @@
         …
         return 5.0
 
-What it returns says in how many seconds it is called again for that queue; None is at once, 200 ms
-later. A queue that moves to another member is not called for any more, and its call is cancelled.
+It returns the number of seconds until its next call for that queue; None means as soon as possible,
+200 ms later. When a queue moves to another member, its calls end and a running one is cancelled.
 """
 
 from __future__ import annotations
