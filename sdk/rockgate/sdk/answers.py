@@ -1,4 +1,4 @@
-"""Answers of brokers and name servers with types; what is refused or cannot be read is Refused."""
+"""Typed responses of brokers and name servers; errors and undecodable ones raise Refused."""
 
 from __future__ import annotations
 

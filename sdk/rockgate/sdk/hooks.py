@@ -1,4 +1,4 @@
-"""Who is told of every send, of every call of a listener, and of every request.
+"""Hooks that are notified of every send, every call of a listener, and every request.
 
     class Counting(SendHook):
         def after_send(self, sending):
@@ -6,11 +6,12 @@
 
     Producer(…, hooks=[Counting()])
 
-A `SendHook` sees each call of a producer's once, whatever it tries: before anything is packed, and
-when it has ended, well or not. Before, it may add properties, or raise to forbid the send. What it
-raises after is logged and changes nothing. A `ConsumeHook` sees each call of a consumer's listener,
-or each message that is iterated over; whatever it raises is logged. An `RpcHook` belongs to a
-client and sees every request and answer, with its header's fields: to sign them, say.
+A `SendHook` sees each call of a producer once, however many attempts it makes: before anything is
+packed, and when it has succeeded or failed. Before, it may add properties, or raise to forbid the
+send. What it raises after is logged and changes nothing. A `ConsumeHook` sees each call of a
+consumer's listener, or each message that is iterated over; whatever it raises is logged. An
+`RpcHook` belongs to a client and sees every request and response with its header's fields, to sign
+them, for example.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class Sending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The end of a local transaction, as it was told to the broker."""
+    """The end of a local transaction, as it was sent to the broker."""
 
     group: str
     topic: str
@@ -89,7 +90,7 @@ class Ended:
 
 
 class SendHook:
-    """Is told of sends; override what is of interest."""
+    """Is notified of sends; override what is of interest."""
 
     def before_send(self, sending: Sending) -> None:
         """Something will be sent. What this raises forbids it."""
@@ -98,7 +99,7 @@ class SendHook:
         """It was sent, or not: `results`, or `error`."""
 
     def after_end(self, ended: Ended) -> None:
-        """A broker was told how a local transaction ended."""
+        """The outcome of a local transaction was sent to a broker."""
 
 
 class ConsumeKind(Enum):
@@ -140,7 +141,7 @@ class Consuming:
 
 
 class ConsumeHook:
-    """Is told of calls of listeners; override what is of interest."""
+    """Is notified of calls of listeners; override what is of interest."""
 
     def before_consume(self, consuming: Consuming) -> None:
         """A listener will be called."""
@@ -150,7 +151,7 @@ class ConsumeHook:
 
 
 class RpcHook(Protocol):
-    """Is told of requests to name servers and brokers, and of their answers."""
+    """Is notified of requests to name servers and brokers, and of their responses."""
 
     def before_request(self, address: str, code: int, fields: Fields, body: Buffer) -> None:
         """A request will leave; its fields may be added to."""
@@ -160,7 +161,7 @@ class RpcHook(Protocol):
 
 
 def begin(hooks: Sequence[SendHook], sending: Sending) -> None:
-    """Tell all of them; if one forbids the send, those before it are told of that too."""
+    """Notify all of them; if one forbids the send, those before it are notified of that too."""
     for count, hook in enumerate(hooks):
         try:
             hook.before_send(sending)

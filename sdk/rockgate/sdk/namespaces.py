@@ -1,7 +1,7 @@
-"""A namespace before the names of topics and groups: `shop%orders` on the wire, `orders` here.
+"""Namespaces as prefixes of topics and groups: `shop%orders` on the wire, `orders` here.
 
-A retry topic keeps its prefix in front (`%RETRY%shop%payers`), and topics of RocketMQ's own have no
-namespace. Whoever calls never sees one.
+A retry topic keeps its prefix in front (`%RETRY%shop%payers`), and RocketMQ's system topics have no
+namespace. The application never sees one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A message that was received: what its producer set, where it lay, and how to settle it.
+"""A received message: what its producer set, where it was stored, and how to settle it.
 
-Thousands are cached and most of what they carry is never looked at, so a message keeps its bytes
-and reads them when it is asked. Its envelope is checked when it comes: asking cannot fail, but for
-a compressed body.
+Thousands are cached and most of their fields are never read, so a message retains its bytes and
+decodes them on access. Its envelope is validated on arrival: access cannot fail, except for a
+compressed body.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOWHERE: Final = pack_host(bytes(4), 0)
 
 
 class Settlement(Protocol):
-    """Who is told that a message is finished, or is to come again."""
+    """Is notified that a message is finished, or to be redelivered."""
 
     async def finish(self, message: Received) -> None:
         """It is consumed."""
@@ -95,7 +95,7 @@ class Received:
     def of(
         cls, topic: str, body: bytes, *, properties: Mapping[str, str] | None = None, flag: int = 0
     ) -> Self:
-        """A message that lies nowhere: to try a listener or a checker with."""
+        """A message that is not stored anywhere, for tests of listeners and checkers."""
         raw = encode(
             topic=topic.encode(),
             body=body,
@@ -188,7 +188,7 @@ class Received:
 
     @property
     def message_id(self) -> str:
-        """The id that its producer gave it, the same at every try; else where it lies."""
+        """The id that its producer assigned, the same at every try; else its physical location."""
         return (
             self.properties.get(names.UNIQUE_KEY)
             or self.properties.get(names.ORIGIN_MESSAGE_ID)
@@ -197,13 +197,13 @@ class Received:
 
     @property
     def offset_message_id(self) -> str:
-        """Where it lies, as RocketMQ writes it."""
+        """Its physical location, as RocketMQ writes it."""
         read = self._read
         return offset_message_id(*unpack_host(read.store_host), read.position)
 
     @property
     def position(self) -> int:
-        """Where it lies in its broker's commit log."""
+        """Its position in its broker's commit log."""
         return self._read.position
 
     @property

@@ -1,4 +1,4 @@
-"""What came of a send and of a transaction: values that every part of the SDK speaks of."""
+"""Results of sends and transactions: values that every part of the SDK uses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SendStatus(IntEnum):
 
 
 class SendResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a message lies now."""
+    """Where a message is stored."""
 
     status: SendStatus
     message_id: str

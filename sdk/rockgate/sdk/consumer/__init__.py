@@ -1,1 +1,1 @@
-"""Consuming: who reads which queue, what was pulled of it, and how far it is finished."""
+"""Consuming: which member reads which queue, what is cached of it, and what is finished."""

@@ -1,15 +1,15 @@
 """Which queues of a topic a member of a group reads: RocketMQ's six strategies.
 
-Every member computes its own part from the same two sorted lists, so a strategy must depend on
+Every member computes its own share from the same two sorted lists, so a strategy must depend on
 nothing else. A group may mix our clients with Apache's: names and results are theirs
 (tests/sdk/consumer/allocations.json was made by Apache's own classes).
 
     Averagely           AVG                       contiguous blocks, the first members one more
     InCircles           AVG_BY_CIRCLE             one by one around the members
-    Configured          CONFIG                    the queues that were named, whoever else there is
+    Configured          CONFIG                    the queues that were named, whatever the members
     ByMachineRoom       MACHINE_ROOM              brokers called room@name, of the rooms named
     Nearby              MACHINE_ROOM_NEARBY-…     a room's queues to its members; the rest to all
-    ConsistentHash      CONSISTENT_HASH           few queues move when a member comes or goes
+    ConsistentHash      CONSISTENT_HASH           few queues move when a member joins or leaves
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Nearby:
 
 
 class ConsistentHash:
-    """Members stand on a ring, several times each; a queue goes to the next one on it."""
+    """Members are on a hash ring, several times each; a queue goes to the next one on it."""
 
     name = "CONSISTENT_HASH"
 
@@ -186,7 +186,7 @@ class ConsistentHash:
 
 
 def _index(group: str, member: str, queues: Sequence[Queue], members: Sequence[str]) -> int | None:
-    """Where a member stands among all; None if a broker does not list it, or not yet."""
+    """A member's index among all; None if a broker does not list it, or not yet."""
     if not member:
         raise ValueError("The member has no id.")
     if not queues:

@@ -1,11 +1,11 @@
-"""Reads messages in the name of a group: one after the other, or by listeners.
+"""Consumes messages as a member of a group: by iteration, or by listeners.
 
     async with Consumer("127.0.0.1:9876", group="billing", topics={"orders": "paid"}) as consumer:
         async for message in consumer:
             …
 
-Asking for the next message acknowledges the one before it. A block that is left by an exception, a
-`break` or a cancellation does not: that message comes again. docs/internals/consumer.md says when.
+Requesting the next message acknowledges the one before it. Leaving the block by an exception, a
+`break` or a cancellation does not: that message is redelivered, as docs/internals/consumer.md says.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Consumer:
     ) -> None:
         """`topics` by name, each with its tags (`"TagA || TagB"`, `"*"`), or their names alone.
 
-        `on_assigned` and `on_revoked` are told of queues that are consumed here, or no more.
+        `on_assigned` and `on_revoked` are notified of queues that this member gets and loses.
         `namespace`, `hooks`, `tracer_provider` and `trace` are as a producer has them.
         """
         check_group(group)
@@ -126,7 +126,7 @@ class Consumer:
     def on(
         self, topic: str, tags: str = "*", *, sql: str | None = None, batch: int | None = None
     ) -> Callable[[Any], Any]:
-        """Have messages of a topic consumed by a function; with `batch`, up to so many at once.
+        """Have messages of a topic consumed by a function; with `batch`, up to that many at once.
 
         A coroutine function runs on the loop, any other in one of `workers` threads. What it
         returns and raises says what becomes of the messages (docs/reference/sdk.md, "Listeners").
@@ -203,9 +203,9 @@ class Consumer:
         return self
 
     async def close(self, timeout_s: float = CLOSE_S) -> None:
-        """Pull no more, wait for listeners so long at most, commit, and leave the group.
+        """Stop pulling, wait for listeners up to the time-out, commit, and leave the group.
 
-        What was not finished by then comes again. A close that is cancelled waits for nothing.
+        What was not finished by then is redelivered. A close that is cancelled waits for nothing.
         """
         if not self._was_opened:
             return
@@ -243,8 +243,8 @@ class Consumer:
     async def run(self) -> None:
         """Open, have listeners consume until SIGINT or SIGTERM comes, and close.
 
-        Nothing else installs handlers of signals; they are as they were when this returns. It ends
-        also when somebody closes the consumer. A second signal waits for nothing.
+        Nothing else installs signal handlers; the previous ones are restored when this returns. It
+        also ends when the consumer is closed. A second signal waits for nothing.
         """
         self.check_listeners()
         with setting(self._may_end):
@@ -252,7 +252,7 @@ class Consumer:
                 await self._may_end.wait()
 
     def check_listeners(self) -> None:
-        """ValueError if there are none: nobody would consume what is pulled."""
+        """ValueError if there are none: what is pulled would never be consumed."""
         if not self._listeners:
             raise ValueError("run() needs listeners; register them with on().")
 
@@ -362,7 +362,7 @@ class Consumer:
         return await self._listeners.consume(messages, self._observed)
 
     def _end_call(self) -> None:
-        """Whoever asked for a message is done with it, or will not be."""
+        """The application is done with a message, or never will be."""
         if self._unsettled is not None:
             (message, call), self._unsettled = self._unsettled, None
             call.done = int(message.was_settled and not message.was_retried)
@@ -376,7 +376,7 @@ class Consumer:
         return [wrap(self._namespace, topic) for topic in topics]
 
     def _shown(self, told: OnQueues | None) -> OnQueues | None:
-        """A callback that is told of queues as the application knows them."""
+        """A callback that is notified of queues as the application knows them."""
         if told is None or not self._namespace:
             return told
         shown = told

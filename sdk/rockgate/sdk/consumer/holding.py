@@ -1,9 +1,9 @@
-"""The queues that a member holds: how one is taken up, locked, and given up.
+"""The queues that a member holds: how one is acquired, locked, and released.
 
-A queue is taken up with its lock (orderly) and its first offset, and given up with its offset
-persisted and its lock released; whatever fails of that is tried again in the next round. Locks are
-renewed before they expire. A broker that refuses to renew one has given the queue to another
-member, which may be further by now: it is dropped as it is, and taken up anew when it can be.
+A queue is acquired with its lock (orderly) and its first offset, and released with its offset
+persisted and its lock released; whatever fails of that is retried in the next round. Locks are
+renewed before they expire. A broker that refuses to renew one has assigned the queue to another
+member, which may be ahead by now: it is dropped as it is, and acquired again when possible.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Holding:
         for queue in missing:
             if queue not in locked:
                 continue
-            # Read after the lock was had: whoever had it before has persisted it by now.
+            # Read after the lock was acquired: its previous owner has persisted it by now.
             offset = await self._first_offset(queue)
             now_s = asyncio.get_running_loop().time()
             cached = self.assignment.acquire(queue, now_s)
@@ -217,11 +217,11 @@ class Holding:
         self._context.changed()
 
     async def persist(self, *, is_awaited: bool = False) -> None:
-        """Keep how far the group is; what could not be kept is tried again next time."""
+        """Persist the group's progress; what fails is retried next time."""
         await self._context.store.persist(self.offsets, is_awaited=is_awaited)
 
     async def leave(self) -> None:
-        """Persist everything and give every queue up, for others to go on at once."""
+        """Persist everything and release every queue, for other members to resume at once."""
         queues = list(self.assignment)
         try:
             await self.persist(is_awaited=True)
@@ -260,7 +260,7 @@ def _parts(queue: Queue) -> tuple[str, str, int]:
 
 
 def _ended(task: asyncio.Task[None]) -> None:
-    """A puller ended by itself: its queue is taken up anew when nobody has pulled it for long."""
+    """A puller ended unexpectedly: its queue is acquired again once its pull has expired."""
     if not task.cancelled() and task.exception() is not None:
         error = task.exception()
         if not isinstance(error, Closed):

@@ -1,4 +1,4 @@
-"""What a consumer is asked to tell of itself: to hooks, spans, RocketMQ's trace and statistics."""
+"""What a consumer reports of itself: to hooks, spans, RocketMQ's trace and statistics."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What brokers ask of a member of a group, and its answers.
+"""Requests of brokers to a member of a group, and its responses.
 
     40     members have changed          a round, at once
-    220    offsets were set              queues dropped, taken up again at their new offsets
-    221    status                        how far this member is in each queue of a topic
+    220    offsets were set              queues dropped, acquired again at their new offsets
+    221    status                        this member's progress in each queue of a topic
     307    running info                  settings, subscriptions, queues, statistics; tasks if asked
     309    consume this one              what the listener made of it, and how long that took
 
@@ -122,7 +122,7 @@ class ServerRequests:
         asked = headers.read(command, RunningInfoHeader)
         member = self._member
         now_s = asyncio.get_running_loop().time()
-        # Clocks of loops begin anywhere: what others are told is the time of day.
+        # Clocks of loops have arbitrary epochs: what is reported is the time of day.
         since_ms = member.now_ms() - round(now_s * 1000)
         queues = {}
         for queue, held in sorted(member.holding.held.items()):
@@ -195,7 +195,7 @@ class _Direct:
         """It is consumed."""
 
     async def retry(self, message: Received, after: timedelta | None) -> None:
-        """Whoever asked is told that it would come again."""
+        """Respond that it would be redelivered."""
         self.is_again = True
 
 

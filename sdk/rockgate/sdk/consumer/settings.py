@@ -1,4 +1,4 @@
-"""How a group consumes: what RocketMQ's consumers can be told, with its defaults."""
+"""How a group consumes: the settings of RocketMQ's consumers, with its defaults."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FlowLimits:
     topic_size_max: int | None = None
 
     def shared_by(self, queue_count: int) -> FlowLimits:
-        """What each of so many queues of a topic may cache."""
+        """What each queue of a topic may cache, given the number of queues."""
         count_max, size_max = self.count_max, self.size_max
         if self.topic_count_max is not None:
             count_max = max(1, self.topic_count_max // max(1, queue_count))

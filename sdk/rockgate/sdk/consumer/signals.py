@@ -1,4 +1,4 @@
-"""Waits for the signals that end a process, and handles them in no other way."""
+"""Waits for the signals that end a process, and does nothing else with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def setting(event: asyncio.Event) -> Iterator[None]:
     def restore() -> None:
         for each, handler in before.items():
             loop.remove_signal_handler(each)
-            # None: somebody has installed it who is not Python, and it cannot be had back.
+            # None: it was not installed from Python, and cannot be restored.
             if handler is not None:
                 signal.signal(each, handler)
         before.clear()

@@ -1,1 +1,1 @@
-"""Who is told of sends: traces and OpenTelemetry."""
+"""Observability: message traces, OpenTelemetry, statistics and Prometheus."""

@@ -6,8 +6,8 @@
 
 (1 and 2 are the bytes between fields and records.) RocketMQ's console and `mqadmin
 queryMsgTraceById` find them by the message's id, which is a key of the trace message. Records are
-sent behind what they tell of, many in one message; where that fails it is logged, and no send of
-the application's knows.
+sent after the messages they describe, many in one message; a failure is logged, and does not affect
+the application's sends.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is told of one message, and by what it is found."""
+    """The record of one message, and the keys by which it is found."""
 
     topic: str
     text: str

@@ -3,7 +3,7 @@
     collector = ConsumerCollector(consumer)
     REGISTRY.register(collector)
 
-Nothing is counted twice: what is collected is read from the consumers when somebody asks.
+Nothing is counted twice: the values are read from the consumers at each scrape.
 """
 
 from __future__ import annotations

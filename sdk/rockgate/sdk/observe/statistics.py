@@ -1,7 +1,7 @@
 """How fast a consumer pulls and consumes: rates and mean times over the last minute, and totals.
 
-A window is a ring of slots of ten seconds, seven of them: the last six that are over and the one
-that runs. Times are the caller's.
+A window is a ring of seven ten-second slots: the last six complete ones and the current one. The
+caller passes times in.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Window:
         self.total = 0.0
 
     def add(self, now_s: float, count: int, value: float = 0.0) -> None:
-        """So many happened now, which took or came to so much together."""
+        """Count this many events now, with the sum of their times or sizes."""
         self._advance(now_s)
         at = self._slot % len(self._counts)
         self._counts[at] += count

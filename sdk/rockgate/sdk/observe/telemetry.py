@@ -1,12 +1,12 @@
 """OpenTelemetry spans around sends and listeners, where `opentelemetry` is installed and set up.
 
 The span's context travels in the messages' properties (`traceparent`, `tracestate`, and whatever
-else the application's propagator has), so that whoever reads a message goes on with the trace:
+else the application's propagator has), so that a consumer of a message continues the trace:
 
     with tracer.start_as_current_span("work", context=context_of(message)): …
 
-A consumer with listeners does that by itself: the span of a call is linked to those of the sends,
-belongs to the trace of the message if it is one, and is the current span in the listener.
+A consumer with listeners does so automatically: the span of a call is linked to those of the sends,
+belongs to the message's trace if there is only one message, and is the listener's current span.
 
 Names and attributes are those of OpenTelemetry's conventions for messaging and for RocketMQ. The
 package is not needed: without it, or without a provider, nothing of this is done.
@@ -137,7 +137,7 @@ class ConsumeSpanHook(ConsumeHook):
         )
         token = None
         if not consuming.is_iterated:
-            # Whoever iterates may go on in another task, where this could not be undone.
+            # An iteration may continue in another task, where this could not be undone.
             token = context.attach(trace.set_span_in_context(span))
         consuming.notes[self] = span, token
 

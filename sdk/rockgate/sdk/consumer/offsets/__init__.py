@@ -1,1 +1,1 @@
-"""How far a group is: in memory, and in a file of a broadcasting group."""
+"""A group's progress: in memory, and in a file of a broadcasting group."""

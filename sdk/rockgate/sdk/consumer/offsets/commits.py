@@ -1,4 +1,4 @@
-"""Tells brokers how far a group is; one that cannot be told is told next time."""
+"""Commits a group's offsets to brokers; a commit that fails is retried next time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a group begins in a queue: what its broker knows, else what it was told to begin with."""
+"""Where a group starts in a queue: the offset its broker has, else the configured start."""
 
 from __future__ import annotations
 

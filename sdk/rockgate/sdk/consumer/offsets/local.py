@@ -1,13 +1,13 @@
 """Progress of a broadcasting group, in a file of this machine.
 
-Every member of such a group reads everything, so no broker can say how far one of them is. The file
-has the layout of Apache's client (`offsets.json`, maps with objects as keys), so that a program
-that changes its client goes on where it was.
+Every member of such a group reads everything, so no broker knows the progress of any one of them.
+The file has the layout of Apache's client (`offsets.json`, maps with objects as keys), so that a
+program that changes its client resumes where it was.
 
     write    offsets.json.new, fsync ──► offsets.json becomes .bak ──► .new takes its place
     read     offsets.json, or offsets.json.bak where that one is missing or damaged
 
-A crash between any two steps leaves one of them whole.
+A crash between any two steps leaves one of them intact.
 """
 
 from __future__ import annotations

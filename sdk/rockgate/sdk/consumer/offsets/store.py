@@ -1,4 +1,4 @@
-"""Where the progress of a group is kept: at its brokers, or in a file when it broadcasts."""
+"""Where a group's progress is stored: at its brokers, or in a file if it broadcasts."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class OffsetStore(Protocol):
         *,
         is_awaited: bool = False,
     ) -> None:
-        """Keep what has changed, of all queues or of these; what could not be kept stays so.
+        """Persist what has changed, of all queues or of these; what fails remains to be persisted.
 
-        What is not awaited may be lost on its way.
+        What is not awaited may be lost in transit.
         """
 
 
@@ -49,7 +49,7 @@ class BrokerOffsets:
         self._calls = calls
 
     async def load(self) -> None:
-        """Nothing is kept here."""
+        """Nothing is stored here."""
 
     async def read(self, queue: Queue) -> int | None:
         """As the broker has it."""
@@ -62,7 +62,7 @@ class BrokerOffsets:
         *,
         is_awaited: bool = False,
     ) -> None:
-        """Tell brokers; one that cannot be told does not keep the others from it."""
+        """Commit to brokers; one that cannot be reached does not hold up the others."""
         await commit_all(self._calls, offsets, queues, is_awaited=is_awaited)
 
 

@@ -1,7 +1,7 @@
-"""How far a group is, in this process: the offset to commit of each queue.
+"""A group's progress in this process: the offset to commit of each queue.
 
-Offsets of listeners that run at once only grow; an orderly listener and whoever resets a group may
-set them back. What was persisted is not persisted again until it changes.
+Offsets of concurrent listeners only grow; an orderly listener and an offset reset may move them
+back. What was persisted is not persisted again until it changes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class OffsetTable:
             self._persisted[queue] = offset
 
     def remove(self, queue: Queue) -> None:
-        """The queue is consumed by somebody else now."""
+        """The queue is consumed by another member now."""
         self._offsets.pop(queue, None)
         self._persisted.pop(queue, None)
 

@@ -1,16 +1,16 @@
 """The queues that a member consumes now, and how they change.
 
-Every member works its part out for itself, now and then, and brokers tell it when to. A round takes
-three steps, because two of them ask a broker and may fail:
+Every member computes its own share, periodically and when brokers notify it. A round takes three
+steps, because two of them call a broker and may fail:
 
-    release(topic, wanted)    queues that are somebody else's now are dropped at once: whatever a
-                              listener still finishes of them changes nothing here. Their offsets
-                              are persisted and their locks given up; then `released`
-    missing(topic, wanted)    queues that are to be taken up. Their locks and offsets are asked for;
-                              then `acquire`, or nothing: the next round tries again
-    truncate(topics)          queues of topics that are not subscribed any more are released as well
+    release(topic, wanted)    queues that belong to another member now are dropped at once: whatever
+                              a listener still finishes of them changes nothing here. Their offsets
+                              are persisted and their locks released; then `released`
+    missing(topic, wanted)    queues to acquire. Their locks and offsets are requested; then
+                              `acquire`, or nothing: the next round tries again
+    truncate(topics)          queues of topics that are no longer subscribed are released as well
 
-A queue that nobody has pulled for two minutes has lost its puller, and is released and taken up
+A queue that has not been pulled for two minutes has lost its puller, and is released and acquired
 again in the same round. So is one that was dropped, could not be released, and is wanted again.
 """
 
@@ -47,7 +47,7 @@ class Assignment(Generic[P]):
         return list(self._held.items())
 
     def release(self, topic: str, wanted: Collection[Queue], now_s: float) -> list[Queue]:
-        """Drop the queues of a topic that are not wanted, or that nobody pulls; they are named."""
+        """Drop and return the queues of a topic that are not wanted, or no longer pulled."""
         wanted = set(wanted)
         return self._drop(
             queue
@@ -61,7 +61,7 @@ class Assignment(Generic[P]):
         return self._drop(queue for queue in self._held if queue.topic not in topics)
 
     def drop(self, queue: Queue) -> list[Queue]:
-        """Drop one queue, if it is held: its offset was wrong, or somebody has reset it."""
+        """Drop one queue, if it is held: its offset was wrong, or was reset."""
         return self._drop(iter([queue] if queue in self._held else []))
 
     def released(self, queue: Queue) -> None:

@@ -1,6 +1,6 @@
-"""What was pulled of one queue and is not finished.
+"""The messages of one queue that are pulled and not finished.
 
-Messages lie in the order of their offsets. Concurrent listeners finish them in any order, and the
+Messages are in the order of their offsets. Concurrent listeners finish them in any order, and the
 offset to commit is that of the first one that is not finished: it never passes a message that would
 be lost with this process. An orderly listener takes the first ones and commits or returns them.
 
@@ -9,9 +9,9 @@ be lost with this process. An orderly listener takes the first ones and commits 
     take       cached                 ──► taken         orderly
     commit     taken                  ──► gone          orderly; says the offset to commit
     put_back   taken                  ──► cached        orderly: all, or those that are named
-    drop       the queue is somebody else's: what is still finished here changes nothing
+    drop       another member has the queue: what is still finished here changes nothing
 
-Nothing here waits or looks at a clock: times are the caller's.
+Nothing here waits or reads a clock: the caller passes times in.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class ProcessQueue(Generic[P]):
         return not self._cached
 
     def is_pull_expired(self, now_s: float) -> bool:
-        """Whether nobody has pulled it for too long."""
+        """Whether its last pull is too long ago."""
         return now_s - self.pulled_at_s > PULL_IDLE_S_MAX
 
     def is_locked(self, now_s: float) -> bool:

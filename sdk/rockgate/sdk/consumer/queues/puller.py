@@ -1,7 +1,7 @@
 """One queue: pull, cache, hand over, and again, until the queue is dropped.
 
-docs/internals/consumer.md has the table of what follows which answer. One request is under way at a
-time, so a queue that is over a limit is asked nothing until there is room.
+docs/internals/consumer.md has the table of what follows each response. One request is in flight at
+a time, so a queue that is over a limit is not pulled until it is below it again.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Puller:
         self.next_offset = offset
 
     def made_room(self) -> None:
-        """Something was finished: if the queue was over a limit it may not be any more."""
+        """Something was finished: a queue that was over a limit may be under it again."""
         self._room.set()
 
     async def run(self) -> None:
@@ -143,7 +143,7 @@ class Puller:
         context = self._context
         wanted = context.subscription(self._queue.topic)
         if wanted is None:
-            # It is not subscribed any more, and the next round will say so.
+            # It is no longer subscribed, and the next round will release it.
             await asyncio.sleep(context.settings.retry_s)
             return None
         subscription, version = wanted

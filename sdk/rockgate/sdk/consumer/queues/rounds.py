@@ -1,8 +1,8 @@
-"""Rounds of assignment: when they come, and which queues of a topic fall to a member.
+"""Rounds of assignment: when they run, and which queues of a topic a member is assigned.
 
-Every member of a group works its part out for itself. A round comes every 20 s, at once when a
-broker says that members have changed, and within a second after one that could not do everything:
-a retry topic, for one, has no route until its broker has told the name servers.
+Every member of a group computes its own share. A round runs every 20 s, at once when a broker
+reports that members have changed, and within a second after one that could not do everything: a
+retry topic, for example, has no route until its broker has registered it with the name servers.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ async def over_topics(
         except Closed:
             raise
         except UnknownTopic as missing:
-            # A retry topic is there when a broker has told its name servers of it.
+            # A retry topic exists once a broker has registered it with its name servers.
             if not topic.startswith(RETRY_PREFIX):
                 _log.warning("group %s: %s", group, missing)
             is_complete = False
