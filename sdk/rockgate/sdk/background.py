@@ -1,4 +1,4 @@
-"""One event loop in a thread of its own, for programs that have none."""
+"""One event loop in a dedicated thread, for programs that have none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JOIN_S: Final = 5.0
 
 
 class Background:
-    """One loop in one thread, for as long as somebody uses it."""
+    """One loop in one thread, for as long as it is in use."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,7 +50,7 @@ class Background:
                 return
             loop, thread = self._loop, self._thread
             self._thread = self._loop = None
-        # Waited for without the lock: whoever opens meanwhile has a loop of its own.
+        # Waited for without the lock: an open in the meantime gets a new loop.
         loop.call_soon_threadsafe(loop.stop)
         thread.join(JOIN_S)
 
@@ -58,7 +58,7 @@ class Background:
         """Run it there; the future may be waited for in any other thread."""
         try:
             self.check_thread()
-            # Under the lock, for a loop that ends takes nothing any more and says nothing.
+            # Under the lock, because a loop that is ending drops new calls silently.
             with self._lock:
                 if self._loop is None:
                     raise Closed("It is not open. Use `with` or `open()`.")
@@ -95,7 +95,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def _end_tasks() -> None:
-    """Cancel what is left, so that nobody waits for it for ever."""
+    """Cancel what is left, so that no caller waits for it forever."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()

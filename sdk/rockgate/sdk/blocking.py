@@ -47,7 +47,7 @@ class BlockingTransaction:
 
     @property
     def result(self) -> SendResult:
-        """Where the half message lies."""
+        """Where the half message is stored."""
         return self._inner.result
 
     @property
@@ -108,10 +108,10 @@ class _Face:
         return self
 
     def close(self, timeout_s: float = CLOSE_S) -> None:
-        """Wait for what is under way, so long at most, and take leave of the brokers.
+        """Wait for what is in flight, up to the time-out, and unregister from the brokers.
 
         The last to close ends the background loop. A checker or listener that hangs is not waited
-        for any longer.
+        for beyond that.
         """
         background.check_thread()
         with self._lock:
@@ -152,7 +152,7 @@ class BlockingProducer(_Face):
     ) -> None:
         """`settings` are those of `Producer`."""
 
-        # A pool of its own: a slow checker holds up no other producer, and no dial.
+        # A dedicated pool: a slow checker holds up no other producer, and no dial.
         self._checkers = ThreadPoolExecutor(CHECKERS_MAX, "rockgate-checker")
 
         async def check(message: Received) -> Outcome:
@@ -191,7 +191,7 @@ class BlockingProducer(_Face):
         selector: Selector | None = None,
         timeout_s: float | None = None,
     ) -> Future[SendResult]:
-        """Send one message and go on; the future has the result, or calls back with it."""
+        """Send one message without waiting; the future has the result, or calls back with it."""
         return background.submit(
             self._inner.send(message, queue=queue, key=key, selector=selector, timeout_s=timeout_s)
         )
@@ -313,7 +313,7 @@ class BlockingConsumer(_Face):
                 self._may_end.wait()
         finally:
             for each, handler in before.items():
-                # None: somebody has installed it who is not Python, and it cannot be had back.
+                # None: it was not installed from Python, and cannot be restored.
                 if handler is not None:
                     signal.signal(each, handler)
 

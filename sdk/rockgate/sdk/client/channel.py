@@ -1,10 +1,10 @@
 """One socket of one connection, from its dial to its end.
 
-Whoever asks gets a future of the answer. All futures share one timer, set for the earliest
-deadline: pending requests are looked through only when that is reached, once in a time-out.
+Each request returns a future of its response. All futures share one timer, set for the earliest
+deadline: pending requests are scanned only when that is reached, once per time-out.
 
-A peer whose socket is open and that says nothing is left: when a request times out, and nothing has
-come for `silence_max_s` since it was asked, or since one before it that timed out likewise.
+A silent peer is disconnected even if its socket is open: when a request times out, and nothing was
+received for `silence_max_s` since it was sent, or since an earlier one that timed out likewise.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Channel(asyncio.Protocol):
             self.abort(Unreachable(reason))
 
     def lost(self) -> Exception:
-        """Why nothing can be asked any more: a new error each time, for each has its own trace."""
+        """Why the channel is unusable: a new error each time, as each has its own traceback."""
         reason = self._reason
         if reason is None:
             return Unreachable(f"The connection to {self._owner.address} was lost.")

@@ -1,7 +1,7 @@
-"""Answers brokers that ask what became of a local transaction, by the checkers of its group.
+"""Answers brokers' checks of local transactions, by the checkers of the group.
 
-A check (39) is answered by a 37 of ours, or not at all: then its broker asks again later, this
-client or another of the group. No checker is asked about a message whose block still runs in this
+A check (39) is answered by our 37, or not at all: then its broker checks again later, with this
+client or another of the group. No checker is called for a message whose block still runs in this
 process.
 """
 
@@ -89,12 +89,12 @@ class Checks:
         self._checkers[group] = checking
 
     def remove(self, group: str) -> None:
-        """Nobody answers for the group here any more."""
+        """Checks of the group are no longer answered here."""
         self._checkers.pop(group, None)
 
     @property
     def groups(self) -> Collection[str]:
-        """Those that somebody answers for."""
+        """The groups that have a checker."""
         return self._checkers.keys()
 
     def asked(self, link: Link, command: Command) -> None:

@@ -1,12 +1,12 @@
-"""What producers and consumers share: connections, routes, heartbeats, and what brokers ask.
+"""What producers and consumers share: connections, routes, heartbeats, and brokers' requests.
 
     async with Client("127.0.0.1:9876") as client:
         async with Producer(client=client, group="shop") as producer: …
 
-Those of a process that are given addresses share one by themselves (`shared_clients`). It has one
-task of its own and no thread: every 30 s it asks for the routes again and tells every broker that
-it is alive. A broker is told also when a connection to it is made. While somebody here answers
-checks it is connected to every master of the cluster, for any of them may ask.
+Producers and consumers of a process that are given addresses share one client automatically
+(`shared_clients`). It has one task and no thread: every 30 s it refreshes the routes and sends a
+heartbeat to every broker. A broker also gets one when a connection to it is made. While a group
+here has a checker the client is connected to every master of the cluster, as any may send checks.
 """
 
 from __future__ import annotations
@@ -121,9 +121,9 @@ class Client:
         return self
 
     async def close(self) -> None:
-        """Take leave of every broker and close every connection, in a few seconds at most.
+        """Unregister from every broker and close every connection, in a few seconds at most.
 
-        Who waits for anything is told Closed. If this is cancelled, everything is closed at once.
+        Pending calls raise Closed. If this is cancelled, everything is closed at once.
         """
         self.is_closed = True
         self._over.set()
@@ -152,7 +152,7 @@ class Client:
             link.abort()
 
     async def pause(self, seconds: float) -> None:
-        """Wait so long; Closed as soon as the client is."""
+        """Sleep this long; Closed as soon as the client is."""
         try:
             async with asyncio.timeout(seconds):
                 await self._over.wait()
@@ -197,9 +197,9 @@ class Client:
     # Producers
 
     def add_producer(self, group: str, checking: Checking | None = None) -> None:
-        """Say in heartbeats that this group produces here; one producer for each group.
+        """Announce this group's producer in heartbeats; one producer for each group.
 
-        With one who answers checks every master is told, now and from now on.
+        With a checker every master gets them, now and from now on.
         """
         if group in self._groups:
             raise ValueError(
@@ -213,7 +213,7 @@ class Client:
             self._upkeep.wake()
 
     def remove_producer(self, group: str) -> None:
-        """Take leave for one group, of every broker that is connected."""
+        """Unregister one group from every connected broker."""
         self.checks.remove(group)
         self._groups.discard(group)
         self._unregister(UnregisterClientHeader(client_id=self.id, producer_group=group))
@@ -225,7 +225,7 @@ class Client:
         self.consumers.add(group, consuming)
 
     def remove_consumer(self, group: str) -> None:
-        """Take leave for one group, so that its other members take over at once."""
+        """Unregister one group, so that its other members take over at once."""
         self.consumers.remove(group)
         self._unregister(UnregisterClientHeader(client_id=self.id, consumer_group=group))
 
@@ -296,7 +296,7 @@ class Client:
             self._greet(self._links[address])
 
     async def _find_masters(self) -> None:
-        """Know every master while somebody here answers checks, for any of them may ask."""
+        """Discover every master while a group here has a checker, as any may send checks."""
         if not self.checks.groups:
             self._masters = set()
             return
@@ -307,7 +307,7 @@ class Client:
             self.broker(address)
 
     async def _drop_unused(self) -> None:
-        """Close connections to brokers that nothing names any more."""
+        """Close connections to brokers that are no longer referenced."""
         for address in self._to_brokers.keys() - self.routes.addresses - self._masters:
             link = self._to_brokers[address]
             if link.is_idle:
@@ -326,11 +326,11 @@ class Client:
                     RequestCode.HEART_BEAT, None, self._heartbeat(), timeout_s=BEAT_TIMEOUT_S
                 )
             else:
-                # Who is dialled is told as soon as the connection is there.
+                # A broker gets a heartbeat as soon as it is connected.
                 await link.connect(BEAT_TIMEOUT_S)
         except SdkError as failed:
             _log.warning("heartbeat to %s failed: %s", link.address, failed)
-        except Exception:  # noqa: BLE001 # a hook of the application's: the others are told too
+        except Exception:  # noqa: BLE001 # a hook of the application's: the others are notified too
             _log.exception("heartbeat to %s failed", link.address)
 
 

@@ -1,4 +1,4 @@
-"""Every broker of the cluster, as a name server says: for whoever must be known to all of them."""
+"""Every broker of the cluster, from a name server: for clients that register with all of them."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class LinkSettings:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of `host:port`; an IPv6 host may stand in brackets."""
+    """Host and port of `host:port`; an IPv6 host may be in brackets."""
     host, separator, port = address.strip().rpartition(":")
     is_host = 0 < len(host) <= HOST_SIZE_MAX and host.isprintable() and " " not in host
     is_port = port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65536
@@ -111,7 +111,7 @@ class Link:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody waits for anything of it."""
+        """Whether it has no pending requests."""
         return (
             not self._in_flight.count
             and not self._in_flight.waiting_count
@@ -151,7 +151,7 @@ class Link:
             try:
                 hook.after_response(self.address, code, answer)
             except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
-                # What was asked for has happened: that must be told.
+                # The request has taken effect: the caller must get its response.
                 _log.exception("hook failed after a response from %s", self.address)
         return answer
 
@@ -221,9 +221,9 @@ class Link:
             self._channel.respond(request, answer)
 
     async def close(self) -> None:
-        """Close for good: what waits for answers is told, and what is queued is written first.
+        """Close for good: pending requests fail, and what is queued is written first.
 
-        A peer that does not read is left after a second, and so it is if this is cancelled.
+        A peer that does not read is dropped after a second, and at once if this is cancelled.
         """
         self.is_closed = True
         dialling, channel = self._dialling, self._channel
@@ -259,7 +259,7 @@ class Link:
         return fields
 
     async def _turn(self, code: int, size: int, timeout_s: float) -> Channel:
-        """Room for a request, and a channel that takes it, in time."""
+        """Reserve capacity for a request and get a usable channel, in time."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._in_flight.take(size)

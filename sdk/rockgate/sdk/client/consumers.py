@@ -1,4 +1,4 @@
-"""The groups in which a client consumes: what heartbeats say of them, and what brokers ask them."""
+"""The groups in which a client consumes: their heartbeat data, and brokers' requests to them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Consumers:
         self._by_group[group] = consuming
 
     def remove(self, group: str) -> None:
-        """It is not consumed in here any more."""
+        """The group no longer consumes here."""
         self._by_group.pop(group, None)
 
     def data(self) -> list[ConsumerData]:

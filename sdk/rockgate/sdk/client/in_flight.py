@@ -1,7 +1,7 @@
-"""Room for requests in flight, bounded by count and by bytes; who finds none waits in order.
+"""Capacity for requests in flight, bounded by count and bytes; requests over it wait in order.
 
-A request larger than the bound of bytes goes alone. The queue of those who wait is bounded too:
-beyond it a request is refused at once.
+A request larger than the byte limit is sent alone. The queue of waiting requests is bounded too:
+beyond it a request is rejected at once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from rockgate.sdk.errors import Overloaded
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    """One who waits, and how much room is needed."""
+    """A waiting request, and the capacity it needs."""
 
     turn: asyncio.Future[None]
     size: int
 
 
 class InFlight:
-    """How much of the room is taken, and who waits for it."""
+    """The capacity in use, and the requests that wait for it."""
 
     __slots__ = ("_count_max", "_size_max", "_waiting", "_waiting_max", "count", "size")
 
@@ -41,7 +41,7 @@ class InFlight:
         return len(self._waiting)
 
     def try_take(self, size: int) -> bool:
-        """Take room for a request of so many bytes, if there is some and nobody waits for it."""
+        """Reserve capacity for a request of this size, if there is some and no other waits."""
         if self._waiting or not self._fits(size):
             return False
         self.count += 1
@@ -63,14 +63,14 @@ class InFlight:
         except asyncio.CancelledError:
             if mine.turn.cancelled():
                 self._waiting.remove(mine)
-                # Who stood behind may need less room.
+                # The next in the queue may need less.
                 self._wake()
             else:
                 self.give(size)
             raise
 
     def give(self, size: int) -> None:
-        """Give room back."""
+        """Release capacity."""
         self.count -= 1
         self.size -= size
         if self._waiting:
@@ -85,7 +85,7 @@ class InFlight:
         while self._waiting and (self._waiting[0].turn.done() or self._fits(self._waiting[0].size)):
             first = self._waiting[0]
             if first.turn.done():
-                # Cancelled, and not yet told: it takes itself out.
+                # Cancelled, and not yet resumed: it removes itself.
                 return
             self._waiting.popleft()
             self.count += 1

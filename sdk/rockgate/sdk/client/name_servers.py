@@ -1,7 +1,8 @@
-"""Name servers, asked one after the other until one knows.
+"""Name servers, queried one after the other until one has the answer.
 
-One that does not answer, or answers what cannot be read, is asked last from then on. While there is
-another to ask it has a second to answer, so that a call whose budget is three can still be served.
+One that does not respond, or whose response cannot be decoded, is queried last from then on. While
+there is another to query it has a second to respond, so that a call whose budget is three seconds
+can still be served.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Ask = Callable[[str, int, Fields, float], Awaitable[Command]]
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[T]):
-    """What a name server knows. None: nobody who answered knows it."""
+    """What a name server knows. None: no server that responded knows it."""
 
     value: T | None
     failure: SdkError | None = None
@@ -48,7 +49,7 @@ class NameServers:
         self._ask = ask
 
     async def find(self, code: int, fields: Fields, kind: type[T], what: str) -> Found[T]:
-        """A body of this kind, as the first says it that has one; raises if nobody answers."""
+        """A body of this kind, from the first server that has one; raises if none responds."""
         failure: SdkError | None = None
         is_answered = False
         addresses = list(self._addresses)
@@ -77,7 +78,7 @@ class NameServers:
         return Found(None, failure)
 
     async def tell_all(self, code: int, fields: Fields) -> None:
-        """Have every name server do something; raises if one did not, after all were told."""
+        """Send a request to every name server; raises if one failed, after all were sent it."""
         failure: SdkError | None = None
         for address in list(self._addresses):
             try:

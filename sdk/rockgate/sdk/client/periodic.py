@@ -1,10 +1,10 @@
-"""Work that comes again and again, of which no part can end the rest.
+"""Periodic work, in which a failing step does not stop the others.
 
     upkeep = Upkeep(30.0, {"routes": routes.refresh, …})
     upkeep.start()          the first round comes after a period, or at once after `wake`
 
 Steps of a round run one after the other. What one raises is logged, and the next runs all the same;
-a round in which one failed comes again earlier: after a second, then two, up to the period.
+a round in which one failed is repeated earlier: after a second, then two, up to the period.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Upkeep:
             await step()
         except SdkError as failed:
             _log.warning("%s: %s", name, failed)
-        except Exception:  # noqa: BLE001 # hooks and loops may raise anything: the rest goes on
+        except Exception:  # noqa: BLE001 # hooks and loops may raise anything: the rest continues
             _log.exception("%s failed", name)
         else:
             return True

@@ -1,7 +1,7 @@
 """Requests that wait for another client's reply, and the replies that brokers push (326).
 
-A request is an ordinary message with CORRELATION_ID, REPLY_TO_CLIENT and TTL. Whoever reads it
-answers with a message of the cluster's reply topic; the broker hands that to the client that asked.
+A request is an ordinary message with CORRELATION_ID, REPLY_TO_CLIENT and TTL. Its consumer replies
+with a message of the cluster's reply topic, which the broker pushes to the requesting client.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Replies:
         return number, reply
 
     def forget(self, number: str) -> None:
-        """Nobody waits for it any more."""
+        """It is no longer waited for."""
         self._waiting.pop(number, None)
 
     def close(self) -> None:
-        """No reply comes any more."""
+        """No further reply will come."""
         self._is_closed = True
         for reply in self._waiting.values():
             if not reply.done():
@@ -73,7 +73,7 @@ class Replies:
                 reply.exception()
 
     def pushed(self, link: Link, command: Command) -> None:
-        """326: a reply. One that nobody waits for is taken, and dropped."""
+        """326: a reply. One that is not waited for is accepted, and dropped."""
         try:
             header = headers.read(command, PushReplyHeader)
             kind = compression_of(header.sys_flag)

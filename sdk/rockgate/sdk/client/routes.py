@@ -1,7 +1,7 @@
-"""Who has a topic: asked of a name server, kept, and asked again every 30 s.
+"""Topic routes: queried from a name server, cached, and refreshed every 30 s.
 
-A topic that nobody knows yet borrows the route of TBW102: a send to it makes the topic there, with
-at most `QUEUE_COUNT_OF_NEW` queues. A borrowed route is asked for again after a second.
+A topic that is not known yet borrows the route of TBW102: a send to it creates the topic there,
+with at most `QUEUE_COUNT_OF_NEW` queues. A borrowed route is refreshed after a second.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Route:
 
 @dataclass(slots=True)
 class _Known:
-    """A route, when it was asked for, and how often nobody has known it since."""
+    """A route, when it was queried, and how often it was not found since."""
 
     route: Route
     asked_at: float
@@ -95,7 +95,7 @@ class Routes:
         return found.route
 
     async def get(self, topic: str) -> Route:
-        """Where to write, asked for only if it is not known; NoRoute if nobody knows it."""
+        """Where to write, queried only if it is not cached; NoRoute if no name server knows it."""
         route = self.known(topic)
         if route is not None:
             return route

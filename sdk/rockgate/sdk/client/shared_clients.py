@@ -1,7 +1,7 @@
-"""One client for all of a process that name the same servers: made, counted, closed.
+"""One reference-counted client for all users in a process that name the same servers.
 
-A client belongs to a loop, so those of two loops are two. What tells clients of one loop apart is
-the set of addresses and the name of the instance.
+A client belongs to a loop, so two loops have two. Clients of one loop are distinguished by the set
+of addresses and the instance name.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def acquire(name_servers: str | Sequence[str], instance: str | None = None
     addresses = addresses_of(name_servers)
     key = (frozenset(addresses), instance)
     with _lock:
-        # Whoever ended a loop without closing what ran on it has left a client behind.
+        # A loop that ended without closing what ran on it has left a client behind.
         for loop in [loop for loop in _held if loop.is_closed()]:
             del _held[loop]
         clients = _held.setdefault(asyncio.get_running_loop(), {})
@@ -93,7 +93,7 @@ class Lease:
         return self._shared
 
     async def close(self) -> None:
-        """Not needed any more: the last of those who share a client closes it."""
+        """Release a client: the last user that shares it closes it."""
         shared, self._shared = self._shared, None
         if shared is not None and release(shared):
             await shared.close()

@@ -20,7 +20,7 @@ BROKER_COUNT_MAX: Final = 4096
 
 
 def penalty_s(latency_s: float) -> float:
-    """How long a broker is passed over that took so long."""
+    """How long a broker with this latency is avoided."""
     for step_s, over_s in zip(reversed(LATENCY_S), reversed(PASSED_OVER_S), strict=True):
         if latency_s >= step_s:
             return over_s
@@ -36,7 +36,7 @@ class Faults:
         self._latency_s: dict[str, float] = {}
 
     def note(self, broker: str, latency_s: float, now: float) -> None:
-        """A broker took so long; an error is noted with FAILED_S."""
+        """Record a broker's latency; an error is recorded as FAILED_S."""
         if not self.is_on:
             return
         if len(self._until) >= BROKER_COUNT_MAX:

@@ -1,7 +1,7 @@
-"""Calls that are under way, so that whoever closes can wait for them.
+"""Calls in flight, so that a close can wait for them.
 
 with underway: …                one call
-await underway.drained(5.0)     until there is none, or so long; how many are left
+await underway.drained(5.0)     until there is none, or 5 s have passed; how many are left
 """
 
 from __future__ import annotations

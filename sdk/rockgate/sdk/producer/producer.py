@@ -76,9 +76,9 @@ class Producer:
         """`checker` answers brokers that ask how a local transaction ended.
 
         `namespace` is put before topics and group on the wire. Producers with another `instance`
-        have a client of their own. `retry_not_ok` sends again what was stored, but not as safely
-        as it should be. `avoid_slow` passes over brokers that were slow or failed, for a while
-        (`rockgate.sdk.producer.faults`). `hooks` are told of every send (`rockgate.sdk.hooks`).
+        have a separate client. `retry_not_ok` sends again what was stored, but not as safely as it
+        should be. `avoid_slow` avoids brokers that were slow or failed, for a while
+        (`rockgate.sdk.producer.faults`). `hooks` are notified of every send (`rockgate.sdk.hooks`).
         Spans are made with `tracer_provider`, or the application's own if it has set one up
         (`rockgate.sdk.observe.telemetry`). `trace` writes RocketMQ's message trace, to its own
         topic or to the one that is named (`rockgate.sdk.observe.message_trace`).
@@ -126,8 +126,8 @@ class Producer:
     async def open(self) -> Self:
         """Begin; a producer is opened once.
 
-        One with a checker is made known to every broker, so that they can ask it. That goes on
-        behind this, and until it succeeds.
+        One with a checker is announced to every broker, so that they can send it checks. That
+        continues in the background until it succeeds.
         """
         if self._was_opened:
             raise Closed("The producer is already open; a producer can be opened only once.")
@@ -145,11 +145,11 @@ class Producer:
         return self
 
     async def close(self, timeout_s: float = CLOSE_S) -> None:
-        """Wait for the sends that are under way, so long at most, and take leave of the brokers.
+        """Wait for the sends in flight, up to the time-out, and unregister from the brokers.
 
         What is not answered by then fails with Closed if it was the last producer of its client,
-        and goes on for its own time if not. A close that is cancelled waits for nothing, and
-        leaves nothing open.
+        and continues up to its own time-out if not. A close that is cancelled waits for nothing,
+        and leaves nothing open.
         """
         client, sender = self._client, self._sender
         if client is None or sender is None:
@@ -312,7 +312,7 @@ class Producer:
         )
 
     def _leave(self, client: Client) -> bool:
-        """Be a producer of the client no more; whether it is nobody's now."""
+        """Detach from the client; whether the client is unused now."""
         client.remove_producer(self._wire_group)
         return self._given is None and shared_clients.release(client)
 

@@ -1,7 +1,7 @@
-"""Gets a request that is ready to its broker: choosing, trying, and trying elsewhere.
+"""Delivers a packed request to a broker: selection, attempts, and retries elsewhere.
 
-docs/reference/sdk.md, "Sending", has the table of what is tried again. All that one call does has
-one budget of time.
+docs/reference/sdk.md, "Sending", has the table of what is retried. All attempts of one call share
+one time budget.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ class Router:
 
     @staticmethod
     def _is_plain(link: Link, outgoing: Outgoing) -> bool:
-        """Whether its header can be written by hand: nobody looks at it, and it has no counts."""
+        """Whether its header can be written by hand: no hook reads it, and it has no counts."""
         return not (
             link.hooks or outgoing.reconsume_times or outgoing.max_reconsume_times is not None
         )

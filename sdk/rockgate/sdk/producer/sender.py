@@ -1,4 +1,4 @@
-"""Packs and delivers in the name of a group, and tells the hooks of it."""
+"""Packs and delivers messages for a group, and notifies the hooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rockgate.sdk.results import Outcome, SendResult
 
 
 class Sender:
-    """What a producer does with messages, whoever calls it."""
+    """What a producer does with messages, for every kind of caller."""
 
     def __init__(
         self, group: str, packer: Packer, router: Router, hooks: Sequence[SendHook]
@@ -45,7 +45,7 @@ class Sender:
     ) -> SendResult:
         """One message, with more properties than the application's.
 
-        `on_packed` is told its id before it leaves.
+        `on_packed` is called with its id before it is sent.
         """
         with self.open_calls:
             if not self.hooks:

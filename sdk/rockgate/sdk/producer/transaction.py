@@ -39,9 +39,9 @@ class HalfSender(Protocol):
     """What a transaction needs of its producer."""
 
     async def send_half(self, on_packed: Callable[[str], None]) -> tuple[SendResult, Link]:
-        """Send half the message; where it lies, and the connection to whoever has it.
+        """Send the half message; where it is stored, and the connection to its broker.
 
-        `on_packed` is told the message's id before it leaves.
+        `on_packed` is called with the message's id before it is sent.
         """
 
     async def end(self, link: Link, result: SendResult, header: EndTransactionHeader) -> None:
@@ -70,7 +70,7 @@ class Transaction:
 
     @property
     def result(self) -> SendResult:
-        """Where the half message lies."""
+        """Where the half message is stored."""
         assert self._result is not None, "the block was not entered"
         return self._result
 
@@ -147,7 +147,7 @@ class Transaction:
 
 
 def _position(result: SendResult) -> int:
-    """Where a half message lies in its broker's log."""
+    """The position of a half message in its broker's log."""
     try:
         _, _, position = parse_offset_message_id(result.offset_message_id)
     except MalformedContent as wrong:
