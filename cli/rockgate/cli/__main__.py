@@ -1,8 +1,8 @@
 """The `rockgate` command, also `python -m rockgate.cli`.
 
 `pip install rockgate` alone is the SDK; commands come with the extra `cli`, and those that run a
-server with `server`. Where one is missing, it says what to install. Commands of other rooms, such
-as `pipeline`, need what those rooms need and neither of the two; `--help` and `--version` need
+server with `server`. Where one is missing, it says what to install. Commands of other packages,
+such as `pipeline`, need their package's extra and neither of the two; `--help` and `--version` need
 nothing.
 """
 
@@ -81,7 +81,7 @@ def _run_other_room(arguments: list[str]) -> None:
         try:
             command = entry.load()
         except ModuleNotFoundError as error:
-            # The extra that brings a room's commands to life is called as they are.
+            # The extra that a package's commands need has the same name as they have.
             sys.stderr.write(
                 f"rockgate: {entry.name} is not installed ({error.name} missing)."
                 f' Install it with: pip install "rockgate[{entry.name}]"\n'

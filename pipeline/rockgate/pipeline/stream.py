@@ -133,8 +133,8 @@ def run_stream(
 ) -> None:
     """Run a stream into `step` until it is through, stopped, or failed.
 
-    Stopped raises if that was before the end of what there was to do: somebody who follows has no
-    end, and a stop is how that ends well.
+    Raises Stopped if that was before the end of the input: a job that follows has no end, and a
+    stop is its normal completion.
     """
     if stopping is not None:
         is_through = _run_stream(frame, step, checkpoint, pace, teller, stopping)

@@ -41,7 +41,7 @@ def group_of(*commands: Deferred) -> type[Rooms]:
     """A class of groups that begin with these commands, in this order."""
 
     class Commands(Rooms):
-        """Deferred commands, and behind them those of the other rooms."""
+        """Deferred commands, followed by those of the other packages."""
 
         def __init__(self, **attributes: Any) -> None:
             super().__init__(**attributes)

@@ -1,7 +1,7 @@
-"""Commands of other rooms, found by their entry points: the gateway knows none of them by name.
+"""Commands of other packages, found by their entry points and not known here by name.
 
-A room that has commands names them in the group `rockgate.commands` of the package's metadata; each
-is a typer application. They are looked for only when a command is not one of the gateway's own, and
+A package declares its commands in the entry point group `rockgate.commands` of the distribution's
+metadata; each is a typer application. They are looked up only when a command is not built in, and
 for the list in `--help`.
 """
 
@@ -19,12 +19,12 @@ PANEL = "More"
 
 
 def found(name: str) -> EntryPoint | None:
-    """The entry point of a command of another room."""
+    """The entry point of a command of another package."""
     return next(iter(entry_points(group=GROUP, name=name)), None)
 
 
 class Rooms(TyperGroup):
-    """The gateway's commands, and behind them those of the other rooms."""
+    """The built-in commands, followed by those of the other packages."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The flags of `rockgate` itself."""

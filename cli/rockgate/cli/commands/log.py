@@ -1,6 +1,6 @@
 """`rockgate log`: look at a data directory, check it, and end a log that is damaged.
 
-A thin layer: what is checked, shown and cut is the store's business (`rockgate.store.check`).
+A thin layer: checking, printing and truncating are up to the store (`rockgate.store.check`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`rockgate serve`: run the server until it is told to stop."""
+"""`rockgate serve`: run the server until it is stopped."""
 
 from rockgate.cli.app import server_options
 

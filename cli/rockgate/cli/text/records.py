@@ -1,6 +1,6 @@
 """Records as text: JSON lines that lose no byte, and formats for people.
 
-A JSON line is one object. `key` and `value` are text or null; what is not UTF-8 stands under
+A JSON line is one object. `key` and `value` are text or null; what is not UTF-8 is under
 `key_base64` or `value_base64` instead. `consume --json` writes such lines, `produce --jsonl` reads
 them, and between the two every byte survives.
 """

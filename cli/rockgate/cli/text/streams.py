@@ -1,8 +1,8 @@
-"""Standard input and output beside an event loop, and a line that says how fast it goes.
+"""Standard input and output beside an event loop, and a line with the current rate.
 
-Reading and writing may block for as long as a person or a slow program likes. Both happen in
-threads of their own, so that heartbeats continue; the threads are daemons, so Ctrl-C ends a
-command that waits for input.
+Reading and writing may block for as long as a person or a slow program takes. Both happen in
+dedicated threads, so that heartbeats continue; the threads are daemons, so Ctrl-C ends a command
+that waits for input.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Output:
     async def write(self, data: bytes) -> None:
         """Write all of it; BrokenPipeError when the reader has closed the pipe.
 
-        What is out counts as written: whoever is cancelled meanwhile can still say so, up to the
-        next wait.
+        What is out counts as written: a caller that is cancelled meanwhile can still report it, up
+        to the next wait.
         """
         done: asyncio.Future[None] = self._loop.create_future()
         self._jobs.put((data, done))

@@ -1,8 +1,8 @@
 """Asking a Kafka server about topics and groups, and creating topics.
 
-A driver has Kafka's own admin client in its JVM (adminjvm.py). A client of Spark Connect has no
-JVM, and asks over the wire itself, with the same options (adminwire.py). Every call is bounded,
-and failures become our own errors.
+A driver has Kafka's own admin client in its JVM (jvm.py). A client of Spark Connect has no JVM, and
+sends the requests itself, with the same options (kafka_python.py). Every call is bounded, and
+failures become our own errors.
 """
 
 from __future__ import annotations

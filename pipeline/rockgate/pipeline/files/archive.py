@@ -4,8 +4,8 @@
 
 is all that partition 3 of `orders` has of that (UTC) date between the offsets 100 and 249. A file
 appears by one rename, under a name that follows from its records: writing it again changes nothing.
-**A file whose range lies within that of another one of the same topic, date and partition is
-superseded.** Ranges are either apart or nested, because a step takes its offsets in one piece and a
+**A file whose range is within that of another one of the same topic, date and partition is
+superseded.** Ranges are either disjoint or nested, because a step's offsets are contiguous and a
 merge only joins. So a merge is one rename as well, and what it leaves of the old files if it is
 interrupted is neither read nor harmful: `live` leaves them out, the next run deletes them.
 """

@@ -1,6 +1,6 @@
 """What a checkpoint was made for: a rerun with other options is refused before it mixes things up.
 
-Spark's checkpoint says how far a query has come, not what it was. Beside it lies `job.json` with
+Spark's checkpoint records a query's progress, not what the query was. Next to it is `job.json` with
 the options that decide what the job reads and writes.
 """
 

@@ -1,9 +1,9 @@
-"""Merging the archive's small files into large ones, without a moment at which a record is gone.
+"""Merging the archive's small files into large ones, while every record stays readable.
 
 A merge reads neighbouring files of one topic, date and partition, writes one, and renames it into
-its place; from then on the old ones are superseded (see archive.py), and they are deleted. Whoever
-reads by `archive.read` sees every record once at any time. A plain reader of the folder may, in the
-moment between the rename and the deletions, see a record twice, but never not at all.
+its place; from then on the old ones are superseded (see archive.py), and they are deleted. Readers
+that use `archive.read` see every record once at any time. A plain reader of the folder may, between
+the rename and the deletions, see a record twice, but never miss one.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class HadoopFiles:
         given = jvm.org.apache.hadoop.fs.Path(root)
         self._system = given.getFileSystem(configuration)
         if self._system.getUri().getScheme() == "file" and "://" not in root:
-            # The JVM has a current folder of its own, which stays where it was started.
+            # The JVM has its own current folder, which stays where it was started.
             given = jvm.org.apache.hadoop.fs.Path(os.path.abspath(root.removeprefix("file:")))
         self._root = self._system.makeQualified(given)
         self._context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(

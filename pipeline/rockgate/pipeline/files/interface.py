@@ -1,8 +1,8 @@
 """Files of a job, wherever Spark can reach them: a local folder, HDFS, an object store.
 
-A driver uses Hadoop's file systems, as Spark's own files do (fileshadoop.py). A client of Spark
-Connect has none, and lets a task of the cluster do it, where the paths mean what they mean to Spark
-(filestask.py). A text is written aside and renamed, so a reader finds the old one or the new one.
+A driver uses Hadoop's file systems, as Spark's own files do (hadoop.py). A client of Spark Connect
+has none, and lets a task of the cluster do it, where the paths mean what they mean to Spark
+(task.py). A text is written aside and renamed, so a reader finds the old one or the new one.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def means_lost(error: BaseException) -> bool:
 
 
 def lost(session: SparkSession) -> NotReachable:
-    """What to raise when the server does not answer any more; later calls do not wait for it."""
+    """What to raise when the server no longer responds; later calls do not wait for it."""
     client: Any = session.client
     client.set_retry_policies([])
     return NotReachable(

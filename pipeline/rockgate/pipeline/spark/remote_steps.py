@@ -1,9 +1,9 @@
 """A stream's steps made in this process while its driver runs at a Connect server.
 
 Under Connect the function of `foreachBatch` runs beside the server, in a Python that has nothing of
-ours. What is sent there (sent.py) offers each batch as a view and waits; this end finds the offer
-in the session's settings, makes the step with that view, and answers. So a step, its failure, and
-Ctrl-C between two steps are the same as with a driver of one's own.
+ours. What is sent there (shipped_code.py) offers each batch as a view and waits; this end finds the
+offer in the session's settings, runs the step with that view, and answers. So a step, its failure,
+and Ctrl-C between two steps are the same as with a local driver.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is sent along to a Connect server, to run in its Python: nothing of ours is installed there.
+"""Code shipped to a Connect server, to run in its Python: nothing of ours is installed there.
 
-So this module stands alone: it is pickled whole, needs Python's own library only (and pyarrow for
-files that are not local ones), and imports nothing of the package.
+So this module is self-contained: it is pickled as a whole, needs only the standard library (and
+pyarrow for files that are not local), and imports nothing of the package.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Elsewhere:
                 "the Python of Spark's workers needs pyarrow for remote files"
             ) from None
         self._fs = fs
-        # Hadoop's names for what everybody else calls s3.
+        # Hadoop's names for what is called s3 elsewhere.
         self._system, _ = fs.FileSystem.from_uri(self._plain(uri))
 
     def exists(self, uri: str) -> bool:

@@ -1,4 +1,4 @@
-"""Topics on the wire: create, grow, delete, and how much room they take."""
+"""Topics on the wire: create, add partitions, delete, and their size on disk."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Reading topics: fetching, membership of a classic group, reading until told to stop."""
+"""Reading topics: fetching, membership of a classic group, reading until stopped."""

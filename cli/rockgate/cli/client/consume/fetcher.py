@@ -1,7 +1,7 @@
-"""Reading records: a fetch under way at each leader, and what comes in the order it comes.
+"""Reading records: one fetch in flight per leader, chunks in the order of their arrival.
 
-Positions are the caller's: `assign` says where to begin, and a chunk says where its partition goes
-on. A partition whose chunk is not taken yet is not fetched again.
+The caller tracks positions: `assign` sets where to begin, and a chunk says where its partition
+continues. A partition is not fetched again before its chunk was consumed.
 """
 
 import asyncio

@@ -1,10 +1,10 @@
-"""A member of a classic group: joins, syncs, beats, commits, leaves.
+"""A member of a classic group: joins, syncs, heartbeats, commits, leaves.
 
     joining ──JoinGroup──► syncing ──SyncGroup──► stable ──"rebalance"──► joining
                                                     └──leave──► gone
 
-It lets go of everything before it joins again (as an eager member does), also in a group that
-divides cooperatively: that is always safe, and a command line has no state that is dear to it.
+It revokes everything before it rejoins (as an eager member does), also in a group that rebalances
+cooperatively: that is always safe, and a command line has no state that is costly to rebuild.
 """
 
 import asyncio
@@ -172,7 +172,7 @@ class Member:
         return await self._sync(broker, answer, assignments)
 
     async def _divide(self, answer: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
-        """What each member gets, of all topics that anybody wants."""
+        """What each member is assigned, of all topics that any member subscribes to."""
         wishes = {}
         for each in answer.members:
             try:

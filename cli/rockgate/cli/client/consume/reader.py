@@ -1,4 +1,4 @@
-"""Reading topics until told to stop: from where, as a member of a group or alone, how far.
+"""Reading topics until stopped: from where, as a member of a group or alone, how far.
 
 What counts as consumed is what was written out. That, and nothing beyond it, is committed: every
 few seconds, before partitions are revoked, and at the end.

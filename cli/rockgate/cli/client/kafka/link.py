@@ -59,7 +59,7 @@ class Link(asyncio.Protocol):
         self._fail_strangely(why, why)
 
     def pause_writing(self) -> None:
-        """Let `sent` wait until the transport's buffer has room again."""
+        """Let `sent` wait until the transport's buffer has space again."""
         self._may_write.clear()
 
     def resume_writing(self) -> None:
@@ -70,7 +70,7 @@ class Link(asyncio.Protocol):
 
     @property
     def is_lost(self) -> bool:
-        """Whether nothing can be asked here any more."""
+        """Whether it no longer accepts requests."""
         return self._lost is not None
 
     def ask(self, key: ApiKey, version: int, buffers: list[Buffer]) -> asyncio.Future[Response]:

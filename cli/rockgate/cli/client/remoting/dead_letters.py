@@ -84,7 +84,7 @@ def id_of(letter: DeadLetter) -> LetterId:
 
 
 async def queues(remoting: RemotingConnection, group: str | None = None) -> list[DeadLetterQueue]:
-    """Where dead letters lie: of all groups, or of one."""
+    """Where dead letters are stored: of all groups, or of one."""
     code = RequestCode.LIST_DEAD_LETTER_QUEUES
     found = (await remoting.ask(code, ListDeadLettersHeader(group=group), DeadLetterQueues)).queues
     kept = [each for each in found if group in (None, each.group)]

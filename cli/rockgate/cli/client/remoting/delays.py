@@ -1,4 +1,4 @@
-"""What waits for its time, asked at RocketMQ's listener: part by part, put together here."""
+"""Delayed messages, queried at RocketMQ's listener part by part and assembled here."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Count(NamedTuple):
 
 
 class Overview(NamedTuple):
-    """What waits, counted, and the soonest of it."""
+    """The number of delayed messages, and the next ones due."""
 
     waiting: int
     now_ms: int

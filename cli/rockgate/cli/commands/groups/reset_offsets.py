@@ -1,4 +1,4 @@
-"""`rockgate groups reset-offsets`: where a group shall go on reading. Shows first, does on demand.
+"""`rockgate groups reset-offsets`: where a group resumes reading. A dry run unless executed.
 
 How each way finds the new offset:
 
@@ -11,7 +11,7 @@ How each way finds the new offset:
     --by-duration D    the same for D before now
     --from-file F      what the file says for each partition
 
-Whatever lies outside the log is moved to its nearer end.
+An offset outside the log is moved to its nearer end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`rockgate transactions find-hanging` and `abort`: what nobody will end, and ending it."""
+"""`rockgate transactions find-hanging` and `abort`: transactions that no coordinator will end."""
 
 from __future__ import annotations
 

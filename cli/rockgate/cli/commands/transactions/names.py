@@ -1,4 +1,4 @@
-"""How transactions of both kinds are named on the command line, and what is shown of each.
+"""How transactions of both kinds are named on the command line, and what is printed of each.
 
 half:17     the half message at offset 17
 anything    a transactional id of Kafka's, or the id that a half message got from its producer
