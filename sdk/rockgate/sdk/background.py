@@ -80,7 +80,7 @@ class Background:
         except CancelledError:
             raise Closed("It was closed before the response arrived.") from None
         finally:
-            # Of use only if the wait was interrupted: what nobody waits for ends there too.
+            # Matters only if the wait was interrupted: the abandoned call ends there too.
             future.cancel()
 
 
@@ -90,7 +90,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_forever()
         loop.run_until_complete(_end_tasks())
     finally:
-        # It waits for no thread of its pool: what is looked up or compressed is nobody's by now.
+        # It waits for no thread of its pool: results of lookups and compression are unused by now.
         loop.close()
 
 

@@ -119,7 +119,7 @@ class Received:
 
     @property
     def topic(self) -> str:
-        """The topic that it was sent to, also when it comes again from a retry topic."""
+        """The topic that it was sent to, also when it is redelivered from a retry topic."""
         return unwrap(self.namespace, self.wire_topic)
 
     @property
@@ -180,7 +180,7 @@ class Received:
 
     @property
     def queue(self) -> Queue:
-        """Where it was read from; the queue of a retry topic for a message that comes again."""
+        """Where it was read from; for a redelivered message the queue of a retry topic."""
         source = self.source
         if not self.namespace:
             return source

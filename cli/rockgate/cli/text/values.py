@@ -115,7 +115,7 @@ def mapping(given: Iterable[str]) -> dict[str, str]:
 
 
 def topic_partitions(given: Sequence[str]) -> Mapping[str, tuple[int, ...] | None]:
-    """`TOPIC` or `TOPIC:0,1,2` each; None stands for all partitions of the topic."""
+    """`TOPIC` or `TOPIC:0,1,2` each; None means all partitions of the topic."""
     found: dict[str, tuple[int, ...] | None] = {}
     for text in given:
         name, colon, numbers = text.rpartition(":")

@@ -9,7 +9,7 @@ from rockgate.pipeline.report.progress import Teller
 
 
 def named(pattern: str, topic: str) -> str:
-    """The name of the topic that takes another one's records; `{topic}` stands for the other's."""
+    """The name of the topic that gets another one's records; `{topic}` is the other's name."""
     return pattern.replace("{topic}", topic)
 
 

@@ -83,6 +83,6 @@ def run_job(
         teller.done(str(error))
         raise typer.Exit(error.status) from None
     finally:
-        # In order, or a cluster's workers would start executors anew while the driver goes.
+        # In order, or a cluster's workers would restart executors while the driver exits.
         if is_own:
             spark.stop()

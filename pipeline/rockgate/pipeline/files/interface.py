@@ -86,7 +86,7 @@ class Files:
         self._way.rename([(source, target)])
 
     def rename_all(self, moves: Sequence[tuple[str, str]]) -> None:
-        """Put each file in its place, in their order; where a call is dear, by one call."""
+        """Put each file in its place, in order; where calls are expensive, by one call."""
         for chunk in _chunks(moves, self._way.calls_max):
             if len(chunk) > 1:
                 self._way.rename(chunk)
@@ -98,7 +98,7 @@ class Files:
         self._way.delete([path])
 
     def delete_all(self, paths: Sequence[str]) -> None:
-        """Remove each, in their order; where a call is dear, by one call."""
+        """Remove each, in order; where calls are expensive, by one call."""
         for chunk in _chunks(paths, self._way.calls_max):
             if len(chunk) > 1:
                 self._way.delete(chunk)

@@ -67,7 +67,7 @@ class Steering:
     def _make(self, number: int) -> None:
         try:
             self._step(self._spark.table(f"{self._name}_{number}"), number)
-        except BaseException as error:  # noqa: BLE001 - the step itself has kept it
+        except BaseException as error:  # noqa: BLE001 - the step itself has stored it
             # If the server is gone, the loop that calls `turn` notices it, too.
             with suppress(Exception):
                 self._answer(f"{number} {type(error).__name__}")

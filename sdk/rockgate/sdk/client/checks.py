@@ -98,7 +98,7 @@ class Checks:
         return self._checkers.keys()
 
     def asked(self, link: Link, command: Command) -> None:
-        """39: find out apart from everything else. It has no answer but a 37 of ours."""
+        """39: run the checker in the background. The only answer is our 37."""
         try:
             header = headers.read(command, CheckTransactionHeader)
             message = read_one(command.body, header.bname or "")

@@ -69,7 +69,7 @@ class Replies:
         for reply in self._waiting.values():
             if not reply.done():
                 reply.set_exception(Closed("The client was closed before the reply arrived."))
-                # Looked at here, for who asked may have given up.
+                # Retrieved here, because the caller may have given up.
                 reply.exception()
 
     def pushed(self, link: Link, command: Command) -> None:

@@ -146,7 +146,7 @@ class Routes:
             raise Closed("The client was closed.") from None
 
     async def refresh(self) -> None:
-        """Ask for every route again; one that cannot be had stays as it was."""
+        """Refresh every route; one that cannot be queried stays as it was."""
         topics = list(self._known)
         found = await asyncio.gather(*map(self._ask_once, topics), return_exceptions=True)
         failures: list[Exception] = []

@@ -106,14 +106,14 @@ class Holding:
         return self._limits.get(topic) or self._settings.flow
 
     def divide_limits(self, topic: str) -> None:
-        """The queues of a topic have changed: what may be cached of it is divided anew."""
+        """The queues of a topic have changed: its cache limits are divided again."""
         count = sum(queue.topic == topic for queue in self.assignment)
         self._limits[topic] = self._settings.flow.shared_by(count)
 
     # Taking up
 
     async def take_up(self, missing: Collection[Queue]) -> list[Queue]:
-        """Begin to consume queues; those that could be had."""
+        """Start consuming queues; returns those that were acquired."""
         locked = await self.lock(missing) if self.is_locking else set(missing)
         taken: list[Queue] = []
         for queue in missing:
@@ -210,7 +210,7 @@ class Holding:
         return True
 
     async def reset(self, queue: Queue, offset: int) -> None:
-        """Begin again at another offset: what is cached here is not consumed any more."""
+        """Restart at another offset: what is cached here is no longer consumed."""
         self.assignment.drop(queue)
         self.offsets.update(queue, offset, increase_only=False)
         await self.release(queue)

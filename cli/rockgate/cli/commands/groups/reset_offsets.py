@@ -51,7 +51,7 @@ rockgate groups reset-offsets billing --from-file offsets.csv --execute
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """One partition's offset now and then."""
+    """One partition's offset before and after the reset."""
 
     place: Place
     old: int | None

@@ -96,7 +96,7 @@ class Listeners:
             except Exception:
                 if not done:
                     raise
-                # What went before is done, and the rest comes again as if it had failed alone.
+                # What came before is done, and the rest is redelivered as if it had failed alone.
                 _log.exception("listener failed for %s", part[0])
                 return done
             done += count

@@ -137,7 +137,7 @@ class QueueOrder:
         self._rest(LOCK_HAD_S if is_had else LOCK_REFUSED_S, now_s)
 
     def judged(self, verdict: Verdict) -> Sequence[Received]:
-        """A listener has ended; what has had its last try is to be sent away before it settles."""
+        """A listener has ended; what has had its last try must be sent away before it settles."""
         self._verdict = verdict
         if verdict.ruling not in (Ruling.AGAIN, Ruling.ROLLBACK):
             return ()

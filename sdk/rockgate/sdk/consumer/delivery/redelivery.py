@@ -26,7 +26,7 @@ EXPIRED_LEVEL: Final = 3
 
 
 class Retry(Exception):  # not a failure of ours, but what a listener wishes
-    """Raised by a listener: these messages are to come again, at least after this time.
+    """Raised by a listener: these messages are to be redelivered, at least after this time.
 
     Of a batch `done` messages are done all the same, from the first on. The time is rounded up to a
     delay level of the broker's.

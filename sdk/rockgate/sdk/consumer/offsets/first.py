@@ -18,7 +18,7 @@ async def first_offset(calls: BrokerCalls, queue: Queue, start: Start | datetime
 
 async def start_offset(calls: BrokerCalls, queue: Queue, start: Start | datetime) -> int:
     """Where a group begins in a queue that it has never consumed."""
-    # A message that fails before its retry topic is taken up must not be passed over.
+    # A message that fails before its retry topic is acquired must not be skipped.
     if start is Start.BEGINNING or queue.topic.startswith(RETRY_PREFIX):
         return 0
     if isinstance(start, datetime):

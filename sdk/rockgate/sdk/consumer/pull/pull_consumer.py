@@ -255,7 +255,7 @@ class PullConsumer:
         group: str | None = None,
         tries_max: int = RETRY_COUNT_MAX,
     ) -> None:
-        """Have a message come again to this group, or to another, after a delay."""
+        """Have a message redelivered to this group, or to another, after a delay."""
         if group is not None:
             check_group(group)
         level = BROKER_CHOOSES if after is None else level_after(after)
