@@ -1,1 +1,1 @@
-"""The command line, and the small clients that it asks servers with."""
+"""The command line, and the small clients that it uses."""

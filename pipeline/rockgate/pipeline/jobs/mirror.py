@@ -210,7 +210,7 @@ def last_offsets(spark: SparkSession, options: Options, admin: Admin, batch: Dat
     for at, origin in places.items():
         windows.setdefault(at[0], {})[at[1]] = max(starts[at], ends[at] - sizes[origin])
     for topic, partitions in windows.items():
-        # Spark wants every partition of a topic to be mentioned.
+        # Spark requires every partition of a topic to be listed.
         for number in range(admin.partition_counts([topic])[topic]):
             partitions.setdefault(number, -1)
     tail = kafka.batch(

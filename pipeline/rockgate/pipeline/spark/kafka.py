@@ -60,7 +60,7 @@ class Topics:
     def spark_options(self) -> dict[str, str]:
         """As the source takes them."""
         if self.pattern:
-            # Spark would take what has a match anywhere; Kafka's own subscriptions match whole.
+            # Spark would accept a match anywhere; Kafka's own subscriptions match the full name.
             return {"subscribePattern": f"^(?:{self.pattern})$"}
         return {"subscribe": ",".join(self.names)}
 

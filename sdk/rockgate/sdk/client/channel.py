@@ -90,7 +90,7 @@ class Channel(asyncio.Protocol):
         self.writable = asyncio.Event()
         self.gone = asyncio.Event()
 
-    # What is asked and answered
+    # Requests and responses
 
     async def ask(
         self, code: int, write: Write, body: Buffer, began: float, deadline: float
@@ -155,7 +155,7 @@ class Channel(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is there."""
-        # Not asked for its class: uvloop's transports have another.
+        # No isinstance check: uvloop's transports have another class.
         self._transport = cast(asyncio.WriteTransport, transport)
         self._transport.set_write_buffer_limits(high=WRITE_BYTES_MAX)
         self.resume_writing()

@@ -339,7 +339,7 @@ class Link:
     def _dialled(self, task: asyncio.Task[Channel]) -> None:
         self._dialling = None
         if not task.cancelled():
-            # Looked at here, for all who waited may have given up.
+            # Retrieved here, because all waiters may have given up.
             task.exception()
 
     def lost(self, reason: Exception) -> None:

@@ -187,7 +187,7 @@ class Routes:
         if found.value is not None:
             return route_of(topic, found.value)
         if found.failure is not None and topic in self._known:
-            # Who could not be asked may still know it.
+            # A name server that could not be reached may still know it.
             raise found.failure
         found = await self._ask(DEFAULT_TOPIC)
         if found.value is None:

@@ -170,7 +170,7 @@ class Holding:
             except Closed:
                 raise
             except SdkError as failed:
-                # They hold until they expire; then each queue asks for its own again.
+                # Locks are valid until they expire; then each queue requests its own again.
                 _log.warning("locks of %d queues on %s: %s", len(part), broker, failed)
                 continue
             for queue in part:
@@ -184,7 +184,7 @@ class Holding:
         if locked_at_s is None:
             _log.warning("%s/%s/%d is locked by another member", *_parts(queue))
             self.assignment.drop(queue)
-            # The other member is the one to say how far the group is.
+            # The group's offset is the other member's to commit.
             self.offsets.remove(queue)
             self._context.changed()
 

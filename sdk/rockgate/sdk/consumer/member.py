@@ -205,7 +205,7 @@ class Member:
         """Whether nothing of a topic is to be pulled now."""
         return self._is_suspended or topic in self._paused
 
-    # What brokers see and ask
+    # Heartbeats and brokers' requests
 
     def data(self) -> ConsumerData:
         """What is consumed here, as a heartbeat says it."""

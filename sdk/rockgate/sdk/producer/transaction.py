@@ -141,7 +141,7 @@ class Transaction:
             self.failure = refused
             _log.error("%s of %s was rejected: %s", outcome, result.message_id, refused)
         except Exception as failed:  # noqa: BLE001 # a hook of the application's may raise anything
-            # The local work is done, and is not undone by this: the broker will ask.
+            # The local work is done, and is not undone by this: the broker will send a check.
             self.failure = failed
             _log.warning("%s of %s is not confirmed: %s", outcome, result.message_id, failed)
 

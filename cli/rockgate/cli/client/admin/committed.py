@@ -1,4 +1,4 @@
-"""The offsets that a group has committed: read, write, forget."""
+"""A group's committed offsets: read, write, delete."""
 
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple

@@ -157,7 +157,7 @@ async def _describe_classic(broker: Broker, group_id: str) -> Group:
     if found.error_code:
         raise Refused(found.error_code, found.error_message)
     if found.group_state == DEAD:
-        # What a server before version 6 of the answer says of a group that it does not have.
+        # How servers before version 6 of the response report an unknown group.
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND)
     return Group(
         group_id=found.group_id,

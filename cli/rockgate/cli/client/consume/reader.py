@@ -158,7 +158,7 @@ class Reader:
         known = await committed.fetch(self._cluster, self._plan.group, places) if places else {}
         missing = [place for place in places if place not in known]
         starts = await self._starts(missing) if missing else {}
-        # Where it begins is progress, too: who comes next begins there, and not at a later end.
+        # The start is progress, too: the next member begins there, and not at a later end.
         self._consumed = dict(starts)
         await self._read_from(known | starts)
 

@@ -1,4 +1,4 @@
-"""One broker: dialled when it is first asked, spoken to in the newest version that both know."""
+"""One broker: dialled on first use, with the newest version of each API that both sides know."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

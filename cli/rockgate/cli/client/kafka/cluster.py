@@ -1,7 +1,7 @@
-"""A cluster of brokers: found from any of them, asked at the right one, asked again when it moved.
+"""A cluster of brokers: discovery, routing to the right broker, and retries when that has moved.
 
-A partition's leader, a group's coordinator and the controller may be three brokers. Who is who is
-looked up when it is needed; an answer that says "not me" is looked up again until the time is over.
+A partition's leader, a group's coordinator and the controller may be three brokers. Each is looked
+up when it is needed, and again after a response that says "not me", until the time is over.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Why a command did not get what it asked for.
+"""The errors of the command line's clients, and their exit statuses.
 
 ClientError
 ├── Unreachable     no server responds there, or not in time: exit status 3

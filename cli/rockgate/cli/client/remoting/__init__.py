@@ -1,1 +1,1 @@
-"""What a rockgate is asked over RocketMQ's wire: delays, half messages, dead letters."""
+"""Requests to rockgate over RocketMQ's wire: delays, half messages, dead letters."""

@@ -1,4 +1,4 @@
-"""Dead letters, asked at RocketMQ's listener."""
+"""Dead letters, queried at RocketMQ's listener."""
 
 from __future__ import annotations
 

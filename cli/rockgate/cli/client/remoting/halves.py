@@ -1,4 +1,4 @@
-"""Undecided half messages, asked at RocketMQ's listener."""
+"""Undecided half messages, queried at RocketMQ's listener."""
 
 from __future__ import annotations
 

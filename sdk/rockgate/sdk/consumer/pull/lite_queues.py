@@ -164,7 +164,7 @@ class LiteQueues:
                 await self._restart(queue, offset)
 
     async def _stop(self, queues: Iterable[Queue]) -> None:
-        # A puller that has found its offset to be wrong asks for this itself, and ends by itself.
+        # A puller whose offset was wrong requests this itself, and then ends.
         mine = asyncio.current_task()
         tasks = [self._pullers.pop(queue)[1] for queue in queues if queue in self._pullers]
         others = [task for task in tasks if task is not mine]

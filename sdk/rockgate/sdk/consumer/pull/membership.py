@@ -117,7 +117,7 @@ class Membership:
         """The queues of a topic as the last round has found them."""
         return self._shares.get(topic, Share((), ()))
 
-    # What brokers see and ask
+    # Heartbeats and brokers' requests
 
     def data(self) -> ConsumerData:
         """What is consumed here, as a heartbeat says it."""
@@ -153,7 +153,7 @@ class Membership:
         if share is None:
             return False
         if topic not in self._subscriptions:
-            # It was given up while its members were asked for.
+            # It was unsubscribed while its members were queried.
             return True
         self._shares[topic] = share
         await self._on_share(topic, share)

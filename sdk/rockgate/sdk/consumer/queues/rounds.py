@@ -64,7 +64,7 @@ class Rounds:
                 _log.exception("rebalance of group %s failed", self._group)
             if is_complete:
                 incomplete_count = 0
-            # A group that starts asks for many rounds: they come together.
+            # A group that starts requests many rounds: they are coalesced.
             await asyncio.sleep(min(GAP_S, self._period_s))
 
 
