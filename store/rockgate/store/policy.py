@@ -1,4 +1,4 @@
-"""What the store wants to know of a topic's settings, typed, and nothing of how they are written.
+"""The typed settings of a topic that the store needs, independent of how they are written.
 
 A topic's config lies in the log as texts whose names are a protocol's. Whoever opens the store says
 how a policy is read from them; that is done once for each change of a config.

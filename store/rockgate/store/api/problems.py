@@ -1,4 +1,4 @@
-"""What the log is told of work that is put off, again and again: once, and when it changes."""
+"""Logs repeatedly deferred work once, and again when its reason changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several parts of the store at once, for those who change nothing of it."""
+"""Read-only access to several parts of the store together."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ Durability, as both kinds have it:
 
 No writable mapping ever lies over a hole of a file: on a full disk that would be SIGBUS and not
 an error. Hence `allocate` reserves every block before it maps. Calls that may take a millisecond
-let go of the interpreter lock.
+release the interpreter lock.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A memory-mapped file of fixed size on disk.
 
 The half of `files` that speaks to the kernel about pages. Populating, syncing and giving back go
-through ctypes, which lets go of the interpreter lock; Python's own `mmap(MAP_POPULATE)` and
+through ctypes, which releases the interpreter lock; Python's own `mmap(MAP_POPULATE)` and
 `mmap.flush` hold it.
 
 **Fine and coarse pages.** A fault in a mapped file brings in a whole window of the device's

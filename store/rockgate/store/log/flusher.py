@@ -1,7 +1,7 @@
-"""Group commit: who waits for which position, and the shared fsync.
+"""Group commit: the waiters for each position, and the shared fsync.
 
 `step` is the flushing thread's: it syncs everything appended so far and remembers up to where.
-`settle` runs on the store's thread afterwards and tells those who waited. Under load the next fsync
+`settle` runs on the store's thread afterwards and notifies the waiters. Under load the next fsync
 covers whatever was appended during the one before: that is the whole of group commit.
 
 An fsync that fails is final, whoever's it is: see `files.sync`, which decides that and has `fail`

@@ -3,7 +3,7 @@
 Touching a page that is not in memory stops the interpreter until the disk has answered. What was
 written since the start and not long ago is in memory. The rest is cold: who wants to read it lets a
 thread `fault_in` its chunks first, and those that follow if it reads one after the other, so that
-most reads of somebody who catches up find their chunks in memory.
+most reads of a consumer that catches up find their chunks in memory.
 
 That a chunk is resident is a guess which holds for some seconds; the kernel may know better. A
 wrong guess costs a stall and nothing else.

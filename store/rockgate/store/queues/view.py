@@ -1,4 +1,4 @@
-"""A queue as others see it: which offsets it has, and where they lie."""
+"""Read access to a queue: its offsets and their log positions."""
 
 from __future__ import annotations
 

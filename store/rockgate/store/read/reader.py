@@ -1,7 +1,7 @@
-"""Reading: what lies in a queue, and never beyond what is visible.
+"""Reads the entries of a queue, never beyond what is visible.
 
 What is visible ends at the high watermark: under sync flush that is what is on disk, so that
-nothing is shown which a power cut could take back; under async it is the end. A queue that is
+nothing is visible which a power cut could take back; under async it is the end. A queue that is
 turned to sync goes on showing what it has shown. Every read here is clamped to it, whatever end it
 was asked for, and there is no other way to an entry from outside of the store.
 

@@ -1,4 +1,4 @@
-"""Epochs: whoever begins to write the log appends one, before anything else.
+"""Epochs: each writer of the log appends one before anything else.
 
 An epoch says which life of the server an entry belongs to: whatever lies between two epoch entries
 was appended by one of them. Kafka's leader epochs follow from it, and later the place to which a

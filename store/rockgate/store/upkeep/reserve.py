@@ -1,4 +1,4 @@
-"""The reserve: disk space for those who must continue when others are rejected.
+"""The reserve: disk space for writes that must succeed when others are rejected.
 
     free space      who may still have a new segment made
     much            everybody

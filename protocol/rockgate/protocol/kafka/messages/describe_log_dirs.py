@@ -1,4 +1,4 @@
-"""DescribeLogDirs: how much room each partition takes on disk.
+"""DescribeLogDirs: the size of each partition on disk.
 
 Null topics ask for all. v3 has an error for the whole response, v4 the size of the disk, v5 whether
 a directory takes no new replicas.

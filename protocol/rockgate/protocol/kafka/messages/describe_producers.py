@@ -1,4 +1,4 @@
-"""DescribeProducers: which producers have written to a partition lately."""
+"""DescribeProducers: the producers that have recently written to a partition."""
 
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (

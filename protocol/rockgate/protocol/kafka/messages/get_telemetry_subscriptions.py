@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions: which metrics a client shall push (KIP-714)."""
+"""GetTelemetrySubscriptions: which metrics a client should push (KIP-714)."""
 
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
