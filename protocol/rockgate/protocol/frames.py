@@ -159,7 +159,7 @@ class FrameReader:
         return frames
 
     def forget(self) -> None:
-        """Let go of the frame under way: nothing more will come."""
+        """Release the frame under way: nothing more will come."""
         if self._spares is not None and len(self._view) >= MAPPED_SIZE:
             self._spares.retired.append(self._view)
         self._size, self._have, self._view, self._lead = -1, 0, _NOTHING, b""

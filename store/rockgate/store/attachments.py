@@ -25,13 +25,13 @@ class Attachments(TypedDict, total=False):
     records: Records
     """Says what becomes of records of a batch that waited."""
     on_sooner: Callable[[], None]
-    """Told when something is scheduled that is due before whoever delivers looks next."""
+    """Notified when something is scheduled that is due before the next delivery check."""
     on_append: Callable[[QueueView], None]
-    """Told of every queue that got something."""
+    """Notified of every queue that got something."""
     on_flushed: Callable[[int], None]
-    """Told after every flush up to where it came: more of sync queues is visible."""
+    """Notified of the flushed position after every flush: more of sync queues is visible."""
     on_synced: Callable[[float], None]
-    """Told how long each fsync took, by the thread that waited for it."""
+    """Notified of the duration of each fsync, by the thread that waited for it."""
     keys_later: Callable[[Callable[[], None]], object]
     """Runs work on the key index a little later, so that it does not hold up an answer."""
 

@@ -242,7 +242,7 @@ class ServerConnection:
         return len(self._in_flight)
 
     def forget(self) -> None:
-        """Let go of everything that came: the connection is gone."""
+        """Release everything received: the connection is closed."""
         self._reader.forget()
         self._waiting.clear()
         self._in_flight.clear()

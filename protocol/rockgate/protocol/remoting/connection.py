@@ -98,7 +98,7 @@ class Connection:
         return commands
 
     def forget(self) -> None:
-        """Let go of everything that came: the connection is gone."""
+        """Release everything received: the connection is closed."""
         self._reader.forget()
 
     def raise_broken(self) -> None:

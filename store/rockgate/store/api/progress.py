@@ -42,7 +42,7 @@ class Progress(CommittedOffsets, Protocol):
     """What groups have committed, and the only way to change it."""
 
     on_removed: list[Callable[[Sequence[Removed]], None]]
-    """Told of what somebody removes: offsets that do not count yet are to go with it."""
+    """Notified of removals: offsets that do not count yet are to go with them."""
 
     def commit(self, group: str, commits: Iterable[Commit], *, acknowledged: bool = True) -> None:
         """Commit offsets; when it returns, acknowledged ones are appended."""

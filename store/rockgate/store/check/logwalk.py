@@ -18,7 +18,7 @@ from rockgate.store.log.segments import Segment, usual_size
 COMMITLOG: Final = "commitlog"
 
 OnProgress = Callable[[int], None]
-"""Told how many more bytes of the log were read."""
+"""Notified of how many more bytes of the log were read."""
 
 _MAGICS: Final = tuple(
     magic.to_bytes(4, "big")
@@ -77,7 +77,7 @@ class Problem(NamedTuple):
 
 
 class EmptyMapping:
-    """A file without a byte, which nobody can map."""
+    """An empty file, which cannot be mapped."""
 
     size = 0
     view = memoryview(b"")
@@ -100,7 +100,7 @@ class EmptyMapping:
         """There is nothing to bring in."""
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to release."""
 
 
 class Row:

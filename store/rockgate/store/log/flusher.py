@@ -26,7 +26,7 @@ Told = Callable[[Exception | None], None]
 
 
 class Flusher:
-    """Keeps the flushed position and those who wait for it."""
+    """Holds the flushed position and its waiters."""
 
     def __init__(
         self,
@@ -47,12 +47,12 @@ class Flusher:
         self.flushed = flushed
         """Everything before this position is on disk."""
         self.failure: Exception | None = None
-        """Why no more is flushed; whoever waits is told, and so is who asks later."""
+        """Why no more is flushed; present and later waiters are notified."""
         self.fsync_count = 0
         self.awaited_count = 0
         """How many waited for a flush, ever."""
         self.on_synced: Callable[[float], None] = lambda seconds: None
-        """Told how long each fsync took, by the thread that waited for it."""
+        """Notified of the duration of each fsync, by the thread that waited for it."""
         self._stepping = threading.Lock()
 
     # The store's thread
@@ -72,7 +72,7 @@ class Flusher:
             self._worker.wake()
 
     def settle(self) -> None:
-        """Tell those whose position has been reached, and the others if it never will be."""
+        """Notify waiters whose position has been reached, and the others if it never will be."""
         waiting = self._waiting
         # A failure is never followed by more that is flushed, so it is read first.
         failure, flushed = self.failure, self.flushed
@@ -81,7 +81,7 @@ class Flusher:
             told(None if position <= flushed else failure)
 
     def fail(self, failure: Exception) -> None:
-        """Flush no more; any thread may say so. `settle` tells those who wait."""
+        """Flush no more; any thread may say so. `settle` notifies the waiters."""
         if self.failure is None:
             self.failure = failure
 

@@ -338,7 +338,7 @@ class Segments:
             segment.mapping.sync(at, min(segment.size, end - segment.start) - at)
 
     def close(self) -> None:
-        """Let go of every mapping."""
+        """Release every mapping."""
         for segment in self._row:
             segment.mapping.close()
         if self._prepared is not None:

@@ -4,7 +4,7 @@ Keyed by group, topic id and queue, so that what was committed in an earlier lif
 never comes back; a topic's deletion takes its progress along, from the same log entry. When
 offsets expire is for the caller to decide: `page` walks them, `remove` takes them away.
 
-An acknowledged commit is appended before `commit` returns. One that nobody waits for is kept aside
+An acknowledged commit is appended before `commit` returns. One without a waiting client is buffered
 and appended by `step`, each group and queue at most once a second and never when it says what is
 there already; `flush` appends everything, at the stop. Until then it can be read, and is lost if
 the server dies. A lower offset than the one before is accepted: a group may be set back.
@@ -76,7 +76,7 @@ class Progress(CommittedOffsets):
         self._coalesce_ms = coalesce_ms
         self._next_round_ms = 0
         self.on_removed: list[Callable[[Sequence[Removed]], None]] = []
-        """Told of what somebody removes: offsets that do not count yet are to go with it."""
+        """Notified of removals: offsets that do not count yet are to go with them."""
 
     def __len__(self) -> int:
         return len(self._roster)

@@ -266,6 +266,6 @@ class IndexFile:
             self._is_checked[block] = 1
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self._view = memoryview(b"")
         self._mapping.close()

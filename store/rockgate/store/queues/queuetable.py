@@ -369,7 +369,7 @@ class QueueTable:
         return True
 
     def close(self) -> None:
-        """Let go of every index file."""
+        """Release every index file."""
         for index in self._indexes.values():
             index.close()
         self._indexes.clear()

@@ -18,7 +18,7 @@ from rockgate.store.queues.view import QueueView
 from rockgate.store.read.slices import UNUSUAL, Alike
 
 MESSAGES_MAX = 500
-"""Messages of one run: small ones would otherwise hold up everybody else."""
+"""Messages of one run: small ones would otherwise delay all other requests."""
 
 ALIKE_MIN = 8
 """Messages from which on it is worth to read them as columns."""

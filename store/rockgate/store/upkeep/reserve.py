@@ -1,7 +1,7 @@
 """The reserve: disk space for writes that must succeed when others are rejected.
 
     free space      who may still have a new segment made
-    much            everybody
+    much            all writes
     below `low`     changes that clients want (commits, groups, topics, transactions), and upkeep
     below `least`   upkeep alone: what frees space, ends what was begun, or starts the server
 
@@ -17,7 +17,7 @@ from rockgate.store.state.snapshots import Snapshots
 
 
 class Reserve:
-    """How much room is kept, and for whom."""
+    """How much space is reserved, and for which writes."""
 
     def __init__(self, segment_size: int, snapshots: Snapshots, keys: Shape | None) -> None:
         self._segment_size = segment_size

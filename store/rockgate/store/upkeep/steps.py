@@ -1,8 +1,8 @@
 """Named upkeep steps, isolated so that a failing one does not starve the others.
 
 A step does a little and says whether there is more to do soon. One that raises is counted and left
-alone for a second, then for twice as long up to half a minute, while the others go on as ever. The
-log is told when a step begins to fail, once a minute while it does, and when it is well again.
+alone for a second, then for twice as long up to half a minute, while the others continue. It is
+logged when a step begins to fail, once a minute while it does, and when it succeeds again.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class Appender:
         self.upkeep: Journal = _UpkeepJournal(self)
         """Takes changes as long as there is any room at all."""
         self.on_append: Callable[[QueueView], None] = lambda queue: None
-        """Told of every queue that got something: long polls hang on it."""
+        """Notified of every queue that got something: long polls depend on it."""
 
     @property
     def is_read_only(self) -> bool:

@@ -4,7 +4,7 @@
 - `layout`: a declaration seen in one version.
 - `reference`: the codec by construct, slow and plain; only tests import it. `decoder`, `encoder`:
   the generated ones.
-- `codec`: `decode` and `encode`, the listeners that everybody else uses.
+- `codec`: `decode` and `encode`, the entry points for all other modules.
 """
 
 from rockgate.protocol.kafka.schema.codec import decode, encode, encode_buffers, encode_part
