@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.gateway.remoting.client import Client
 
+from rockgate.gateway.remoting.processors.offsets import COMMITS_AT_ONCE
 from rockgate.protocol.remoting.codes import ResponseCode
 
 SUSPEND, COMMIT = 2, 1
@@ -103,3 +104,18 @@ def test_a_cloned_group_is_where_the_other_is_and_its_members_hear_of_it(broker:
 def test_a_clone_names_a_topic_that_is_there_and_a_group_that_can_be(broker: Client) -> None:
     assert clone(broker, "group-k", "group-n", "reset-none") == ResponseCode.TOPIC_NOT_EXIST
     assert clone(broker, "group-k", "a.b") == ResponseCode.INVALID_PARAMETER
+
+
+def test_a_clone_of_more_queues_than_one_entry_sets_reaches_the_last(broker: Client) -> None:
+    queue_count = 400
+    for name in ("wide-a", "wide-b", "wide-c"):
+        queues = {"readQueueNums": queue_count, "writeQueueNums": queue_count, "perm": 6}
+        assert broker.ask(17, {"topic": name, "defaultTopic": "TBW102", **queues}).code == 0
+        reset(broker, name, "group-wide", timestamp=-1)
+        reset(broker, name, "group-wide", queueId=queue_count - 1, offset=7)
+    assert 3 * queue_count > COMMITS_AT_ONCE
+    assert clone(broker, "group-wide", "group-cloned") == 0
+    for name in ("wide-a", "wide-b", "wide-c"):
+        assert committed(broker, name, "group-cloned") == "0"
+        fields = {"consumerGroup": "group-cloned", "topic": name, "queueId": queue_count - 1}
+        assert broker.ask(14, fields).fields["offset"] == "7"
