@@ -30,7 +30,7 @@ _lock: Final = threading.Lock()
 _held: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Key, _Held]]] = WeakKeyDictionary()
 
 
-async def acquire(name_servers: str | Sequence[str], instance: str | None = None) -> Client:
+async def _acquire(name_servers: str | Sequence[str], instance: str | None = None) -> Client:
     """The client of this loop for these addresses, open; it is to be released."""
     addresses = addresses_of(name_servers)
     key = (frozenset(addresses), instance)
@@ -50,7 +50,7 @@ async def acquire(name_servers: str | Sequence[str], instance: str | None = None
     return held.client
 
 
-def release(client: Client) -> bool:
+def _release(client: Client) -> bool:
     """One user less; whether it was the last, who is to close it."""
     with _lock:
         clients = _held.get(asyncio.get_running_loop(), {})
@@ -89,17 +89,17 @@ class Lease:
         """The client, open; it is to be closed or aborted once."""
         if self._given is not None:
             return self._given
-        self._shared = await acquire(self._name_servers, self._instance)
+        self._shared = await _acquire(self._name_servers, self._instance)
         return self._shared
 
     async def close(self) -> None:
         """Release a client: the last user that shares it closes it."""
         shared, self._shared = self._shared, None
-        if shared is not None and release(shared):
+        if shared is not None and _release(shared):
             await shared.close()
 
     def abort(self) -> None:
         """The same at once, without taking leave."""
         shared, self._shared = self._shared, None
-        if shared is not None and release(shared):
+        if shared is not None and _release(shared):
             shared.abort()

@@ -18,8 +18,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, overload
 
-from rockgate.sdk.client import shared_clients
-from rockgate.sdk.client.client import Client, addresses_of
+from rockgate.sdk.client.client import Client
+from rockgate.sdk.client.shared_clients import Lease
 from rockgate.sdk.consumer.delivery.concurrent import ConcurrentDispatch
 from rockgate.sdk.consumer.delivery.inbox import Inbox
 from rockgate.sdk.consumer.delivery.listeners import Listeners, OnMessage, OnMessages
@@ -80,19 +80,11 @@ class Consumer:
         check_group(group)
         if namespace:
             check_group(namespace)
-        if client is not None and name_servers:
-            raise ValueError("Give name servers or a client, not both.")
-        if client is None:
-            addresses_of(name_servers)
-        elif instance is not None:
-            raise ValueError("Set `instance` on the client, not on a consumer that shares it.")
         self.group = group
         self._settings = settings or ConsumerSettings()
-        self._name_servers = name_servers
-        self._instance = instance
-        if instance is None and self._settings.model is Model.BROADCASTING:
-            self._instance = BROADCASTING_INSTANCE
-        self._given = client
+        if instance is None and client is None and self._settings.model is Model.BROADCASTING:
+            instance = BROADCASTING_INSTANCE
+        self._lease = Lease(name_servers, instance=instance, client=client)
         self._on_assigned, self._on_revoked = on_assigned, on_revoked
         self._namespace = namespace
         self._observation = Observation(
@@ -105,7 +97,6 @@ class Consumer:
         wanted = topics if isinstance(topics, Mapping) else dict.fromkeys(topics, "*")
         for topic, expression in wanted.items():
             self._subscriptions[topic] = self._subscription(topic, expression, None)
-        self._client: Client | None = None
         self._member: Member | None = None
         self._workers: ConcurrentDispatch | OrderlyDispatch | None = None
         self._inbox = Inbox()
@@ -185,7 +176,7 @@ class Consumer:
             self._opened.set()
 
     async def _join(self) -> Self:
-        client = self._given or await shared_clients.acquire(self._name_servers, self._instance)
+        client = await self._lease.open()
         try:
             self._observed = self._observation.over(client, self._settings.consume_timeout_s)
             member = self._member_over(client)
@@ -196,10 +187,9 @@ class Consumer:
             if self._workers is not None:
                 await self._workers.close(0.0)
             self._observation.cancel()
-            if self._given is None and shared_clients.release(client):
-                client.abort()
+            self._lease.abort()
             raise
-        self._client, self._member = client, member
+        self._member = member
         return self
 
     async def close(self, timeout_s: float = CLOSE_S) -> None:
@@ -210,11 +200,11 @@ class Consumer:
         if not self._was_opened:
             return
         await self._opened.wait()
-        client, member = self._client, self._member
-        if client is None or member is None:
+        member = self._member
+        if member is None:
             await self._closed.wait()
             return
-        self._client = self._member = None
+        self._member = None
         self._inbox.close()
         until_s = asyncio.get_running_loop().time() + timeout_s
         try:
@@ -229,12 +219,10 @@ class Consumer:
             await self._observation.close(max(left_s, 0.0))
         except BaseException:
             self._observation.cancel()
-            if self._given is None and shared_clients.release(client):
-                client.abort()
+            self._lease.abort()
             raise
         else:
-            if self._given is None and shared_clients.release(client):
-                await client.close()
+            await self._lease.close()
         finally:
             self._listeners.close()
             self._closed.set()

@@ -22,10 +22,10 @@ from rockgate.protocol.remoting.properties import (
     PRODUCER_GROUP,
     TRANSACTION_PREPARED,
 )
-from rockgate.sdk.client import shared_clients
 from rockgate.sdk.client.checks import Checker, Checking
-from rockgate.sdk.client.client import Client, addresses_of
+from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.replies import Reply, asking, reply_to
+from rockgate.sdk.client.shared_clients import Lease
 from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
 from rockgate.sdk.hooks import SendHook
 from rockgate.sdk.message import Message, check_group
@@ -86,18 +86,10 @@ class Producer:
         check_group(group)
         if namespace:
             check_group(namespace)
-        if client is not None and name_servers:
-            raise ValueError("Give name servers or a client, not both.")
-        if client is None:
-            addresses_of(name_servers)
-        elif instance is not None:
-            raise ValueError("Set `instance` on the client, not on a producer that shares it.")
+        self._lease = Lease(name_servers, instance=instance, client=client)
         self.group = group
         self._wire_group = wrap(namespace, group)
         self._namespace = namespace
-        self._name_servers = name_servers
-        self._instance = instance
-        self._given = client
         self._checker = checker
         self._hooks = tuple(hooks)
         self._tracer_provider = tracer_provider
@@ -131,13 +123,12 @@ class Producer:
         """
         if self._was_opened:
             raise Closed("The producer is already open; a producer can be opened only once.")
-        client = self._given or await shared_clients.acquire(self._name_servers, self._instance)
+        client = await self._lease.open()
         try:
             sender = self._sender_over(client, self._hooks_over(client))
             client.add_producer(self._wire_group, self._checking(sender))
         except BaseException:
-            if self._given is None and shared_clients.release(client):
-                client.abort()
+            self._lease.abort()
             raise
         self._was_opened = True
         self._client = client
@@ -168,12 +159,12 @@ class Producer:
         except BaseException:
             if self._tracer is not None:
                 self._tracer.cancel()
-            if self._leave(client):
-                client.abort()
+            client.remove_producer(self._wire_group)
+            self._lease.abort()
             raise
         else:
-            if self._leave(client):
-                await client.close()
+            client.remove_producer(self._wire_group)
+            await self._lease.close()
         finally:
             self._closed.set()
 
@@ -310,11 +301,6 @@ class Producer:
             namespace=self._namespace,
             hooks=sender.hooks,
         )
-
-    def _leave(self, client: Client) -> bool:
-        """Detach from the client; whether the client is unused now."""
-        client.remove_producer(self._wire_group)
-        return self._given is None and shared_clients.release(client)
 
     def _hooks_over(self, client: Client) -> list[SendHook]:
         """The application's, and those of what was asked for besides."""
