@@ -6,14 +6,16 @@ from rockgate.sdk.consumer.subscription import TAGS_MAX, by_sql, by_tags
 from rockgate.sdk.errors import InvalidMessage
 
 
-@pytest.mark.parametrize("expression", ["*", "", "  ", " * "])
-def test_a_star_or_nothing_is_every_message(expression: str) -> None:
-    found = by_tags("orders", expression)
+@pytest.mark.row("SUB-2")
+@pytest.mark.parametrize("expression", [None, "*", "", "  ", " * "])
+def test_a_star_or_nothing_is_every_message(expression: str | None) -> None:
+    found = by_tags("orders") if expression is None else by_tags("orders", expression)
     assert found.expression == "*"
     assert found.wants(None)
     assert found.wants("TagA")
 
 
+@pytest.mark.row("SUB-2")
 @pytest.mark.parametrize(
     ("expression", "tags"),
     [
@@ -28,6 +30,7 @@ def test_tags_are_parted_by_two_bars(expression: str, tags: tuple[str, ...]) -> 
     assert by_tags("orders", expression).tags == tags
 
 
+@pytest.mark.row("SUB-2")
 @pytest.mark.parametrize("expression", ["||", " || || "])
 def test_only_bars_are_refused(expression: str) -> None:
     with pytest.raises(InvalidMessage, match="names no tags"):
@@ -39,6 +42,7 @@ def test_too_many_tags_are_refused() -> None:
         by_tags("orders", "||".join(f"t{number}" for number in range(TAGS_MAX + 1)))
 
 
+@pytest.mark.row("SUB-7")
 def test_tags_of_one_code_are_told_apart() -> None:
     wanted = by_tags("orders", "AaAa")
     # Java gives both the same hash, so a broker sends both.
@@ -56,6 +60,7 @@ def test_sql_is_left_to_the_broker() -> None:
     assert (data.tags_set, data.code_set) == ([], [])
 
 
+@pytest.mark.row("SUB-3")
 def test_an_empty_condition_is_refused() -> None:
     with pytest.raises(InvalidMessage, match="SQL expression is empty"):
         by_sql("orders", "  ")

@@ -86,6 +86,7 @@ def test_a_queue_can_be_dropped_by_name() -> None:
     assert assignment.drop(Queue("orders", "b", 9)) == []
 
 
+@pytest.mark.row("PQ-15")
 def test_a_queue_that_is_taken_up_again_has_nothing_of_before() -> None:
     (queue,) = queues(1)
     assignment = assignment_of(queue)
@@ -94,9 +95,13 @@ def test_a_queue_that_is_taken_up_again_has_nothing_of_before() -> None:
     before.put(messages(1, 2))
     assignment.drop(queue)
     assignment.released(queue)
-    assert assignment.acquire(queue, 1.0).is_empty
+    again = assignment.acquire(queue, 1.0)
+    assert again.is_empty
+    assert (again.count, again.size, again.span) == (0, 0, 0)
+    assert again.finish(messages(1), 1.0) is None
 
 
+@pytest.mark.row("REB-18")
 def test_whoever_comes_and_goes_every_queue_ends_with_one_member() -> None:
     random = seeded()
     topic = queues(13)

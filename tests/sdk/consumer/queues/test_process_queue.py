@@ -29,6 +29,7 @@ def queue_of(*offsets: int) -> ProcessQueue[Message]:
 # Concurrent
 
 
+@pytest.mark.row("PQ-8")
 def test_the_offset_to_commit_is_the_first_unfinished_one() -> None:
     queue = queue_of(5, 6, 7)
     assert queue.finish(messages(6), 1.0) == 5
@@ -36,6 +37,7 @@ def test_the_offset_to_commit_is_the_first_unfinished_one() -> None:
     assert queue.finish(messages(7), 1.0) == 8
 
 
+@pytest.mark.row("PQ-8")
 def test_nothing_is_committed_when_nothing_was_cached() -> None:
     assert queue_of().finish(messages(1), 1.0) is None
 
@@ -53,12 +55,14 @@ def test_an_offset_that_is_pulled_again_is_not_counted_again() -> None:
     assert (queue.count, queue.size) == (3, 50)
 
 
+@pytest.mark.row("PQ-8")
 def test_offsets_that_were_left_out_by_a_filter_are_committed_over() -> None:
     queue = queue_of(1, 9)
     assert queue.finish(messages(1), 1.0) == 9
     assert queue.finish(messages(9), 1.0) == 10
 
 
+@pytest.mark.row("PQ-1")
 def test_a_lower_offset_is_put_where_it_belongs() -> None:
     queue = queue_of(8, 9)
     queue.put(messages(3))
@@ -126,6 +130,7 @@ def test_the_defaults_are_rocketmqs() -> None:
     assert FlowLimits() == FlowLimits(count_max=1000, size_max=100 << 20, span_max=2000)
 
 
+@pytest.mark.row("PQ-5")
 def test_times_are_exceeded_not_reached() -> None:
     queue = queue_of()
     assert not queue.is_pull_expired(120.0)
@@ -136,12 +141,60 @@ def test_times_are_exceeded_not_reached() -> None:
     assert not queue.is_locked(40.1)
 
 
-def test_the_span_forgets_what_is_finished_at_either_end() -> None:
+@pytest.mark.row("PQ-7")
+def test_the_span_is_from_the_first_to_the_last_and_forgets_what_is_finished() -> None:
+    assert queue_of().span == 0
+    assert queue_of(7).span == 0
     queue = queue_of(1, 5, 9)
+    assert queue.span == 8
     queue.finish(messages(9), 1.0)
     assert queue.span == 4
     queue.finish(messages(1), 1.0)
     assert queue.span == 0
+
+
+# What is held
+
+
+@pytest.mark.row("PQ-1")
+def test_messages_are_held_in_the_order_of_their_offsets_however_they_came() -> None:
+    queue = queue_of(7, 3)
+    queue.put(messages(5, 1))
+    assert queue.bounds == (1, 7)
+    assert queue.take(9, 1.0) == messages(1, 3, 5, 7)
+    other = queue_of(4)
+    assert other.take(9, 1.0) == messages(4), "each queue has its own"
+
+
+@pytest.mark.row("PQ-3")
+def test_counts_bytes_and_times_are_known_at_any_time() -> None:
+    queue: ProcessQueue[Message] = ProcessQueue(5.0)
+    assert (queue.count, queue.size) == (0, 0)
+    assert (queue.pulled_at_s, queue.consumed_at_s, queue.locked_at_s) == (5.0, 5.0, None)
+    queue.put([Message(1, 30), Message(2, 12)])
+    assert (queue.count, queue.size) == (2, 42)
+    queue.take(1, 6.0)
+    assert (queue.count, queue.size) == (2, 42), "what is taken is still held"
+    assert queue.consumed_at_s == 6.0
+    queue.commit()
+    assert (queue.count, queue.size) == (1, 12)
+    queue.finish([Message(2)], 7.0)
+    assert (queue.count, queue.size) == (0, 0)
+    assert queue.consumed_at_s == 7.0
+
+
+@pytest.mark.row("PQ-14")
+def test_whether_messages_are_still_held_can_be_asked() -> None:
+    queue = queue_of()
+    assert queue.is_empty and not queue.has_taken
+    queue.put(messages(1))
+    assert not queue.is_empty
+    queue.take(1, 1.0)
+    assert queue.is_empty and queue.has_taken
+    queue.put_back()
+    assert not queue.is_empty and not queue.has_taken
+    queue.finish(messages(1), 1.0)
+    assert queue.is_empty
 
 
 # Against a model that is slow and obvious
