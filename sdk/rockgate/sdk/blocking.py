@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Final, Protocol, Self, Unpack
 
 from rockgate.sdk.background import background
 from rockgate.sdk.client.replies import Reply
@@ -29,6 +29,7 @@ from rockgate.sdk.consumer.signals import SIGNALS
 from rockgate.sdk.errors import Closed
 from rockgate.sdk.message import Message
 from rockgate.sdk.observe.statistics import ConsumerStatistics
+from rockgate.sdk.options import ConsumerOptions, ProducerOptions
 from rockgate.sdk.producer.producer import CLOSE_S, Producer
 from rockgate.sdk.producer.router import Selector
 from rockgate.sdk.producer.transaction import Transaction
@@ -148,9 +149,9 @@ class BlockingProducer(_Face):
         *,
         group: str,
         checker: Callable[[Received], Outcome] | None = None,
-        **settings: Any,
+        **options: Unpack[ProducerOptions],
     ) -> None:
-        """`settings` are those of `Producer`."""
+        """`options` are those of `Producer`."""
 
         # A dedicated pool: a slow checker holds up no other producer, and no dial.
         self._checkers = ThreadPoolExecutor(CHECKERS_MAX, "rockgate-checker")
@@ -161,7 +162,7 @@ class BlockingProducer(_Face):
             return await loop.run_in_executor(self._checkers, checker, message)
 
         self._inner = Producer(
-            name_servers, group=group, checker=None if checker is None else check, **settings
+            name_servers, group=group, checker=None if checker is None else check, **options
         )
         super().__init__(self._inner)
 
@@ -257,10 +258,10 @@ class BlockingConsumer(_Face):
         *,
         group: str,
         topics: Mapping[str, str] | Sequence[str] = (),
-        **settings: Any,
+        **options: Unpack[ConsumerOptions],
     ) -> None:
-        """`settings` are those of `Consumer`."""
-        self._inner = Consumer(name_servers, group=group, topics=topics, **settings)
+        """`options` are those of `Consumer`."""
+        self._inner = Consumer(name_servers, group=group, topics=topics, **options)
         super().__init__(self._inner)
         self._may_end = threading.Event()
         self.on = self._inner.on
