@@ -14,7 +14,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
-from tests.house.checkout import ROOT, SOURCE_ROOMS, python_files
+from tests.house.checkout import SOURCE_ROOMS, python_files
 
 # The whole price of the SDK. A third name here is a decision, not a convenience.
 BASE_DEPENDENCIES = {"construct", "msgspec"}
@@ -26,16 +26,6 @@ for package in (rockgate.sdk, rockgate.protocol.remoting):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
 """
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    # Straight through the build back end: no isolated environment, so no network.
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    [built] = folder.glob("*.whl")
-    return built
 
 
 @pytest.fixture(scope="module")
