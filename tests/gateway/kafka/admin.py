@@ -48,7 +48,7 @@ class Admin(KafkaWorld):
         super().open()
         self.configs = self.folds.configs
         self.quotas = self.folds.quotas
-        self.throttling = Throttling(kept=self.quotas, config=QuotasConfig(), clock=self.hand)
+        self.throttling = Throttling(quotas=self.quotas, config=QuotasConfig(), clock=self.hand)
         topics = self.store.topics
         self.catalog = StoreCatalog(topics, self.topics_config.partitions_max)
         self.advertised = Advertised(configured=Address("here", 9092), bound=Address("b", 1))

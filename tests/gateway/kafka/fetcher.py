@@ -13,7 +13,7 @@ from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.handlers import fetch
 from rockgate.gateway.kafka.handlers.fetch import Fetch, Fetched
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
-from rockgate.gateway.kafka.quotas.stored import KeptQuotas
+from rockgate.gateway.kafka.quotas.stored import StoredQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.protocol.kafka.messages.fetch import (
     FetchPartition,
@@ -51,8 +51,8 @@ class Asked:
         self.topic_id = topic_id
 
 
-def no_quotas() -> KeptQuotas:
-    return KeptQuotas(MemoryJournal())
+def no_quotas() -> StoredQuotas:
+    return StoredQuotas(MemoryJournal())
 
 
 class Fetcher:
@@ -85,10 +85,10 @@ class Fetcher:
             sessions=self.sessions,
             reader=world.partitions,
             cold_reads=world.cold_reads,
-            shown=world.delays.shown,
+            visible_batches=world.delays.visible_batches,
             bytes_max=bytes_max,
             throttling=throttling
-            or Throttling(kept=no_quotas(), config=QuotasConfig(), clock=world.hand),
+            or Throttling(quotas=no_quotas(), config=QuotasConfig(), clock=world.hand),
         )
 
     def request(

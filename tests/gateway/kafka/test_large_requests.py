@@ -90,7 +90,7 @@ class Server:
             threads=BatchThreads(),
         )
         loop = asyncio.get_running_loop()
-        throttling = Throttling(kept=world.folds.quotas, config=config.quotas, clock=loop)
+        throttling = Throttling(quotas=world.folds.quotas, config=config.quotas, clock=loop)
         bound = Address("b", 1)
         advertised = Advertised(configured=None, bound=bound)
         services = assembly._services(

@@ -96,7 +96,7 @@ class KafkaWorld(World):
             reader=self.store.reader,
             epochs=self.epochs,
             transcoder=BatchTranscoder(self.opening),
-            shown=self.delays.shown,
+            visible_batches=self.delays.visible_batches,
             stable_offsets=self.folds.stable_offsets,
         )
 

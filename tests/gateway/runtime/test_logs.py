@@ -4,7 +4,7 @@ import re
 import pytest
 
 from rockgate.gateway.runtime.logs import LineFormatter
-from rockgate.gateway.runtime.quoting import VALUE_CHARS_MAX, shown
+from rockgate.gateway.runtime.quoting import VALUE_CHARS_MAX, quoted
 
 
 def test_a_line_has_time_level_module_and_message() -> None:
@@ -39,8 +39,8 @@ def test_a_line_has_time_level_module_and_message() -> None:
     ],
 )
 def test_a_peers_text_cannot_pass_for_anything_but_a_value(value: str | None, text: str) -> None:
-    assert shown(value) == text
+    assert quoted(value) == text
 
 
 def test_a_peers_text_is_bounded() -> None:
-    assert len(shown("x" * 30_000)) == VALUE_CHARS_MAX + 1
+    assert len(quoted("x" * 30_000)) == VALUE_CHARS_MAX + 1

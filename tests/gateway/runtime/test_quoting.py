@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from rockgate.gateway.runtime.logs import LineFormatter
-from rockgate.gateway.runtime.quoting import for_terminal, json_for_terminal, one_line, shown
+from rockgate.gateway.runtime.quoting import for_terminal, json_for_terminal, one_line, quoted
 
 NASTY = (
     "a\n2026-11-16T06:07:01.123Z error kafka.listener forged",
@@ -33,9 +33,9 @@ def is_harmless(text: str) -> bool:
 
 @pytest.mark.parametrize("text", NASTY)
 def test_no_control_character_is_left_for_a_log_or_a_terminal(text: str) -> None:
-    for quoted in (shown(text), one_line(text), for_terminal(text), json_for_terminal(text)):
-        plain = quoted.replace("\n", "") if quoted == json_for_terminal(text) else quoted
-        assert is_harmless(plain), quoted
+    for escaped in (quoted(text), one_line(text), for_terminal(text), json_for_terminal(text)):
+        plain = escaped.replace("\n", "") if escaped == json_for_terminal(text) else escaped
+        assert is_harmless(plain), escaped
     assert is_harmless(for_terminal(text, "\n\t").replace("\n", "").replace("\t", ""))
 
 

@@ -126,7 +126,7 @@ async def test_opened_bodies_are_kept_within_a_bound_the_last_one_always(
     threads: Threads,
 ) -> None:
     told: list[QueueView] = []
-    opening = CompressedBodies(told.append, kept_bytes_max=len(LARGE) // 2)
+    opening = CompressedBodies(told.append, cache_bytes_max=len(LARGE) // 2)
     for position in range(3):
         opening.body(QUEUE, position, BOMB, ZLIB)
         await until(lambda wanted=position + 1: len(told) == wanted, "it is open")  # type: ignore[misc]  # bound now

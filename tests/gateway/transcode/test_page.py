@@ -47,7 +47,7 @@ def test_the_page_gives_the_bounds() -> None:
     assert (
         compressed_bodies.COMPRESSED_BYTES_MAX == 32 << 10 and "compressed body of 32 KiB" in PAGE
     )
-    assert compressed_bodies.KEPT_BYTES_MAX == SIZE_MAX == 64 << 20 and "at most 64 MiB" in PAGE
+    assert compressed_bodies.CACHE_BYTES_MAX == SIZE_MAX == 64 << 20 and "at most 64 MiB" in PAGE
     assert compressed_bodies.AT_ONCE_MAX == 2 and "two at a time" in PAGE
 
 

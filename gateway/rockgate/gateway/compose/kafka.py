@@ -30,7 +30,7 @@ from rockgate.gateway.kafka.produce.producer_expiry import ProducerExpiry
 from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.kafka.produce.redelivery import Redelivering
 from rockgate.gateway.kafka.produce.validate import SettingsCache
-from rockgate.gateway.kafka.quotas.stored import KeptQuotas
+from rockgate.gateway.kafka.quotas.stored import StoredQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.server.dispatch import Accounting, Dispatcher
 from rockgate.gateway.kafka.server.listener import KafkaConnections
@@ -68,7 +68,7 @@ class KafkaFolds:
     stable_offsets: StableOffsets
     held: HeldEntries
     configs: ResourceConfigs
-    quotas: KeptQuotas
+    quotas: StoredQuotas
     empty: EmptyOffsets
 
     @classmethod
@@ -83,7 +83,7 @@ class KafkaFolds:
             stable_offsets,
             HeldEntries(topics),
             ResourceConfigs(journal),
-            KeptQuotas(journal),
+            StoredQuotas(journal),
             empty,
         )
 
@@ -142,7 +142,7 @@ class KafkaAssembly:
         config, loop = self.config, asyncio.get_running_loop()
         advertised = Advertised(configured=config.kafka.advertise, bound=listener.address)
         quotas = self.folds.quotas
-        throttling = Throttling(kept=quotas, config=config.quotas, clock=loop)
+        throttling = Throttling(quotas=quotas, config=config.quotas, clock=loop)
         services = self._services(advertised, listener.address, groups, throttling)
         stats, traffic = RequestStats(), Traffic()
         dispatcher = Dispatcher(counting(HANDLERS, stats, traffic), services)

@@ -33,7 +33,7 @@ from rockgate.gateway.kafka.handlers.write_txn_markers import WriteTxnMarkers
 from rockgate.gateway.kafka.produce.delay import RecordDelays
 from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.kafka.produce.validate import SettingsCache
-from rockgate.gateway.kafka.quotas.stored import KeptQuotas
+from rockgate.gateway.kafka.quotas.stored import StoredQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.topics.advertised import Advertised
@@ -77,7 +77,7 @@ class ReadPath:
             reader=store.reader,
             epochs=self.epochs,
             transcoder=BatchTranscoder(CompressedBodies(poll_registry.wake_changed)),
-            shown=delays.shown,
+            visible_batches=delays.visible_batches,
             stable_offsets=stable_offsets,
         )
         self.search = TimeSearch(store.reader, self.epochs, self.cold_reads, threads)
@@ -101,7 +101,7 @@ class Services:
     threads: BatchThreads
     coordinator: Coordinator
     configs: ResourceConfigs
-    quotas: KeptQuotas
+    quotas: StoredQuotas
     throttling: Throttling
     defaults: TopicDefaults
     broker_configs: Mapping[str, BrokerConfig]
@@ -162,7 +162,7 @@ def fetch(services: Services) -> Fetch:
         ),
         reader=reading.reader,
         cold_reads=reading.cold_reads,
-        shown=services.delays.shown,
+        visible_batches=services.delays.visible_batches,
         bytes_max=config.fetch_bytes_max,
         throttling=services.throttling,
     )

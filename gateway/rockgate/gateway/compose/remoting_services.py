@@ -193,7 +193,7 @@ class RemotingServices:
             schedule=store.delay,
             deliveries=store.deliveries,
             cold_reads=cold_reads,
-            is_shown=self.puller.is_shown,
+            is_visible=self.puller.is_visible,
             threads=self.transcoder.threads,
         )
         self.dead_letters = DeadLetterAdmin(

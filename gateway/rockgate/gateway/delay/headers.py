@@ -81,8 +81,8 @@ def wait_of(headers: Sequence[Header]) -> Wait | None:
 def _number(name: str, value: bytes | None) -> int:
     # Python's int takes more than Java's long does: spaces, underscores, other digits.
     if value is None or not _NUMBER.fullmatch(value):
-        shown = "null" if value is None else repr(value[:40].decode("ascii", "replace"))
-        raise ValueError(f"header {name} must be a decimal number, not {shown}")
+        quoted = "null" if value is None else repr(value[:40].decode("ascii", "replace"))
+        raise ValueError(f"header {name} must be a decimal number, not {quoted}")
     return int(value)
 
 

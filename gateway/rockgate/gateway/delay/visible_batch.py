@@ -38,7 +38,7 @@ class VisibleBatches:
     ) -> None:
         self._lookup = lookup
         self._threads = threads or BatchThreads()
-        self._kept: BoundedCache[int, Buffer] = BoundedCache(bytes_max)
+        self._cache: BoundedCache[int, Buffer] = BoundedCache(bytes_max)
 
     def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
         """Return the visible part of a marked entry; None if it was noted in `later`.
@@ -46,9 +46,9 @@ class VisibleBatches:
         Without such a list it is made here, however long that takes.
         """
         position = found.unit.position
-        kept = self._kept.get(position)
-        if kept is not None:
-            return kept
+        cached = self._cache.get(position)
+        if cached is not None:
+            return cached
         body = envelope.body_of(found.entry)
         made = None if later is not None and is_heavy(body) else _made(body, LIGHT)
         if made is None and later is not None:
@@ -61,12 +61,12 @@ class VisibleBatches:
 
     def put(self, position: int, made: Buffer) -> None:
         """Cache the visible part of the entry at a position."""
-        self._kept.put(position, made, len(made) + _OVERHEAD)
+        self._cache.put(position, made, len(made) + _OVERHEAD)
 
     async def prepare(self, places: Iterable[Place]) -> None:
         """Let a thread make what was noted; places of other entries are passed over."""
         for position, _ in places:
-            found = None if position in self._kept else self._lookup.entry(position)
+            found = None if position in self._cache else self._lookup.entry(position)
             if found is None:
                 continue
             view = found[1].entry

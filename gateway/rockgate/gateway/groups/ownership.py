@@ -31,8 +31,8 @@ class GroupRegister(Protocol):
     def has_others(self, name: str, kind: GroupType) -> bool:
         """Whether a group has members of another kind."""
 
-    def shown(self, name: str) -> object | None:
-        """What is known of a group; None if it is unknown."""
+    def describe(self, name: str) -> object | None:
+        """Describe a group; None if it is unknown."""
 
 
 class GroupOwnership:

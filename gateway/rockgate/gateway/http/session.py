@@ -14,7 +14,7 @@ from typing import cast
 
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.http.head import HeadReader, HeadRefused, Request
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 
 DROPPED_BYTES_MAX = 256 * 1024
 log = logging.getLogger(__name__)
@@ -161,7 +161,7 @@ class HttpSession(asyncio.Protocol):
 
 
 def _failed(request: Request) -> Answer:
-    log.exception("page failed path=%s", shown(request.path))
+    log.exception("page failed path=%s", quoted(request.path))
     return Answer(status=500, body=b"this page failed; the log says why\n")
 
 

@@ -33,30 +33,30 @@ class Identity:
 def identify(directory: Path, node_id: int | None) -> Identity:
     """The directory's identity, created if it has none; `node_id` is the configured one."""
     path = directory / FILE_NAME
-    kept = _read(path)
-    if kept is None:
+    stored = _read(path)
+    if stored is None:
         made = Identity(
             node_id=NODE_ID_DEFAULT if node_id is None else node_id, cluster_id=_new_cluster_id()
         )
         _write(path, made)
         return made
-    _require_same(path, kept, node_id)
-    return kept
+    _require_same(path, stored, node_id)
+    return stored
 
 
 def look(directory: Path, node_id: int | None) -> None:
     """IdentityError if `identify` would raise it; nothing is made."""
     path = directory / FILE_NAME
-    kept = _read(path)
-    if kept is not None:
-        _require_same(path, kept, node_id)
+    stored = _read(path)
+    if stored is not None:
+        _require_same(path, stored, node_id)
 
 
-def _require_same(path: Path, kept: Identity, node_id: int | None) -> None:
-    if node_id is not None and node_id != kept.node_id:
+def _require_same(path: Path, stored: Identity, node_id: int | None) -> None:
+    if node_id is not None and node_id != stored.node_id:
         raise IdentityError(
             path=path,
-            reason=f"node id is {kept.node_id}, but server.node_id is {node_id}; use the same "
+            reason=f"node id is {stored.node_id}, but server.node_id is {node_id}; use the same "
             "id or another data directory",
         )
 
@@ -78,8 +78,8 @@ def _read(path: Path) -> Identity | None:
     except OSError as error:
         raise IdentityError(path=path, reason=error.strerror or "unreadable") from error
     try:
-        kept = json.loads(data)
-        node_id, cluster_id, format_ = kept["node_id"], kept["cluster_id"], kept["format"]
+        stored = json.loads(data)
+        node_id, cluster_id, format_ = stored["node_id"], stored["cluster_id"], stored["format"]
     except (ValueError, KeyError, TypeError) as error:
         raise IdentityError(path=path, reason="not an identity file") from error
     if format_ != FORMAT:

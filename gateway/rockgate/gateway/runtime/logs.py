@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from rockgate.gateway.runtime.quoting import one_line
-from rockgate.gateway.runtime.quoting import shown as shown
+from rockgate.gateway.runtime.quoting import quoted as quoted
 
 _ROOM_PREFIX = "rockgate.gateway."
 

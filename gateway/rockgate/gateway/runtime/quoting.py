@@ -17,7 +17,7 @@ _JOINERS: Final = frozenset("\u200c\u200d")
 """Characters without a shape of their own that words and emoji need; they turn nothing round."""
 
 
-def shown(value: str | None) -> str:
+def quoted(value: str | None) -> str:
     """A peer's text as the value of a key in the log: bounded, quoted if it could pass for more."""
     if value is None:
         return "-"
@@ -37,17 +37,17 @@ def for_terminal(text: str, keeps: str = "") -> str:
     """A text for a terminal, which does nothing but show it; `keeps` may name line breaks, tabs."""
     if text.isprintable():
         return text
-    return "".join(c if c in keeps or _is_shown(c) else _escaped(c) for c in text)
+    return "".join(c if c in keeps or _is_visible(c) else _escaped(c) for c in text)
 
 
 def json_for_terminal(text: str) -> str:
     """JSON that means the same and holds no character but line breaks that is not to be seen."""
     if text.isprintable():
         return text
-    return "".join(c if c == "\n" or _is_shown(c) else _json_escaped(c) for c in text)
+    return "".join(c if c == "\n" or _is_visible(c) else _json_escaped(c) for c in text)
 
 
-def _is_shown(character: str) -> bool:
+def _is_visible(character: str) -> bool:
     if character.isprintable() or character in _JOINERS:
         return True
     return unicodedata.category(character) == "Zs"

@@ -45,7 +45,7 @@ from rockgate.store.api.read import EPOCH, MAX_MS, TOPIC_ID, UNUSUAL, Alike, Sli
 COMPRESSED_BODY: Final = b"__ROCKETMQ_COMPRESSED"
 """Header of a record whose value is a compressed body that cannot be opened: its flags."""
 
-KEPT_BYTES_MAX: Final = 32 << 20
+CACHE_BYTES_MAX: Final = 32 << 20
 BATCH_BYTES_MIN: Final = 64 << 10
 """Of batches that were made: the next reader of the same messages gets them as they are."""
 
@@ -113,10 +113,10 @@ class BatchTranscoder:
     """Reads message entries as record batches. Keeps the names of headers, encoded."""
 
     def __init__(
-        self, opening: CompressedBodies | None = None, *, kept_bytes_max: int = KEPT_BYTES_MAX
+        self, opening: CompressedBodies | None = None, *, cache_bytes_max: int = CACHE_BYTES_MAX
     ) -> None:
         self._opening = opening or CompressedBodies()
-        self.kept = BatchCache(kept_bytes_max)
+        self.cache = BatchCache(cache_bytes_max)
         self._names: dict[bytes, bytes] = {}
         self._shapes: dict[tuple[bytes, bytes, int], Shape] = {}
         # By what stands before and behind an id, and its size.
@@ -344,8 +344,8 @@ def _tail(properties: bytes, names: dict[bytes, bytes]) -> tuple[bytes, bytes]:
 
 def _header_name(name: bytes) -> bytes:
     # A name is text on Kafka's wire, and clients may refuse anything else.
-    shown = name if name.isascii() else name.decode("utf-8", "replace").encode()
-    return _of(len(shown)) + shown
+    text = name if name.isascii() else name.decode("utf-8", "replace").encode()
+    return _of(len(text)) + text
 
 
 def _bytes(data: bytes | None) -> tuple[bytes, bytes]:

@@ -21,7 +21,7 @@ INFLATED_BYTES_MAX: Final = 256 << 10
 """What is opened on the loop at a time: about 1 ms."""
 COMPRESSED_BYTES_MAX: Final = 32 << 10
 """From this size on it is not tried."""
-KEPT_BYTES_MAX: Final = 64 << 20
+CACHE_BYTES_MAX: Final = 64 << 20
 AT_ONCE_MAX: Final = 2
 """Threads that open bodies; others wait for their turn."""
 
@@ -33,10 +33,10 @@ class CompressedBodies:
         self,
         on_opened: Callable[[Queue], None] = lambda queue: None,
         *,
-        kept_bytes_max: int = KEPT_BYTES_MAX,
+        cache_bytes_max: int = CACHE_BYTES_MAX,
     ) -> None:
         self._on_opened = on_opened
-        self.cache: BoundedCache[int, bytes | MalformedContent] = BoundedCache(kept_bytes_max)
+        self.cache: BoundedCache[int, bytes | MalformedContent] = BoundedCache(cache_bytes_max)
         self._asked: dict[int, Queue] = {}
         self._waiting: dict[int, tuple[bytes | memoryview, Compression]] = {}
         self._under_way = 0
@@ -48,11 +48,11 @@ class CompressedBodies:
 
         Raises MalformedContent if it cannot be opened.
         """
-        kept = self.cache.get(position)
-        if kept is not None:
-            if isinstance(kept, MalformedContent):
-                raise kept
-            return kept
+        cached = self.cache.get(position)
+        if cached is not None:
+            if isinstance(cached, MalformedContent):
+                raise cached
+            return cached
         if len(data) < COMPRESSED_BYTES_MAX:
             try:
                 return decompress(data, kind, size_max=INFLATED_BYTES_MAX)

@@ -193,10 +193,10 @@ def pack_record(key: bytes | None, headers: Sequence[Header], is_null: bool) -> 
 def _pack_key(key: bytes) -> bytes:
     if is_word(key):
         return b"KEYS\x01%b\x02" % key
-    shown = b"KEYS\x01%b\x02" % key if is_text(key) else b""
-    if shown and b" " not in key:
-        return shown
-    return b"%b%b\x01:%b\x02" % (shown, EXACT_KEY, _base64(key))
+    readable = b"KEYS\x01%b\x02" % key if is_text(key) else b""
+    if readable and b" " not in key:
+        return readable
+    return b"%b%b\x01:%b\x02" % (readable, EXACT_KEY, _base64(key))
 
 
 def _pack_headers(headers: Sequence[Header]) -> list[bytes]:

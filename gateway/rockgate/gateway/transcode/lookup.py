@@ -60,7 +60,7 @@ class MessageLookup:
         if is_batch is not (place.record_index >= 0):
             return None
         offset = entry.unit.base + max(0, place.record_index)
-        if not self._is_shown(queue, offset):
+        if not self._is_visible(queue, offset):
             return None
         if not is_batch:
             return FoundMessage(queue, offset, entry.entry)
@@ -107,13 +107,13 @@ class MessageLookup:
                 continue
             queue, entry = found
             if places(entry.entry, 0)[1] != MAGIC_BATCH:
-                if self._is_shown(queue, entry.unit.base):
+                if self._is_visible(queue, entry.unit.base):
                     messages.append(FoundMessage(queue, entry.unit.base, entry.entry))
             else:
                 for index in seeking.indexes.get(position, ()):
                     offset = entry.unit.base + index
                     message = None
-                    if self._is_shown(queue, offset):
+                    if self._is_visible(queue, offset):
                         message = await self._transcoder.read(entry, offset)
                     if message is not None:
                         messages.append(FoundMessage(queue, offset, message))
@@ -123,7 +123,7 @@ class MessageLookup:
                 break
         return messages
 
-    def _is_shown(self, queue: Queue, offset: int) -> bool:
+    def _is_visible(self, queue: Queue, offset: int) -> bool:
         return queue.log_start <= offset < self._end(queue)
 
 

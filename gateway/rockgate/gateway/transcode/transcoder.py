@@ -100,9 +100,9 @@ class Transcoder:
     # Opening
 
     def _open(self, found: Slice, heavy: list[Slice] | None) -> Messages | None:
-        kept = self.cache.get(found.unit.position)
-        if kept is not None:
-            return kept
+        cached = self.cache.get(found.unit.position)
+        if cached is not None:
+            return cached
         if heavy is None:
             return self._take(found, self._try(found))
         opened: Messages | MalformedBatch | None = None

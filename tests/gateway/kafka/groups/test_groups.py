@@ -25,9 +25,9 @@ async def test_a_group_without_members_costs_no_machine_and_no_timer() -> None:
     world.leave(member)
     assert world.groups.active_count == 0
     assert world.hand.timers == []
-    shown = world.groups.shown("g")
-    assert shown is not None
-    assert (shown.state, shown.protocol_type) == (GroupState.EMPTY, "consumer")
+    view = world.groups.describe("g")
+    assert view is not None
+    assert (view.state, view.protocol_type) == (GroupState.EMPTY, "consumer")
 
 
 async def test_a_member_whose_connection_is_lost_while_it_waits_harms_nobody() -> None:
@@ -39,12 +39,12 @@ async def test_a_member_whose_connection_is_lost_while_it_waits_harms_nobody() -
     world.pass_time(7_000)
     joined = await stays
     assert joined.error_code == OK
-    assert world.groups.shown_members("g") == 2
+    assert world.groups.member_count("g") == 2
     # The lost one led, and brings nothing: it is dropped when its session is over.
     world.pass_time(9_000)
     assert world.beat(joined) == OK
     world.pass_time(2_000)
-    assert world.groups.shown_members("g") == 1
+    assert world.groups.member_count("g") == 1
     assert world.beat(joined) == ErrorCode.REBALANCE_IN_PROGRESS
 
 
@@ -163,7 +163,7 @@ async def test_offsets_of_a_group_that_never_had_members_expire_by_their_commit(
     assert (world.committed(), world.committed(partition=1)) == (None, 2)
     world.clock.advance(RETENTION_MS)
     expire(world)
-    assert world.groups.shown("g") is None
+    assert world.groups.describe("g") is None
 
 
 async def test_offsets_of_a_group_that_had_members_expire_after_the_last_one_left() -> None:
@@ -179,7 +179,7 @@ async def test_offsets_of_a_group_that_had_members_expire_after_the_last_one_lef
     world.clock.advance(RETENTION_MS)
     expire(world)
     assert world.committed() is None
-    assert world.groups.shown("g") is None
+    assert world.groups.describe("g") is None
 
 
 async def test_offsets_of_topics_that_members_still_read_do_not_expire() -> None:

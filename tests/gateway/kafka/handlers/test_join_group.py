@@ -90,9 +90,9 @@ def test_what_cannot_join_is_told_why(version: int, asked: dict[str, Any], code:
 async def test_in_version_0_the_rebalance_timeout_is_that_of_the_session() -> None:
     world = Coordinator()
     waiting = world.send(request(session_timeout_ms=7_000), 0)
-    shown = world.groups.shown("g")
-    assert shown is not None
-    assert [each.rebalance_ms for each in shown.members] == [7_000]
+    view = world.groups.describe("g")
+    assert view is not None
+    assert [each.rebalance_ms for each in view.members] == [7_000]
     waiting.cancel()
 
 

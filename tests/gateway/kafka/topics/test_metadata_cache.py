@@ -90,7 +90,7 @@ def test_a_deleted_topic_is_let_go_of_in_every_form() -> None:
     for version in (0, 12):
         admin.metadata_cache.topic(topic, version, with_operations=False)
     admin.store.topics.delete([topic])
-    assert not any(admin.metadata_cache._kept.values())
+    assert not any(admin.metadata_cache._topics.values())
 
 
 def test_the_operations_are_those_that_kafka_names() -> None:

@@ -119,8 +119,8 @@ class _Lag(NamedTuple):
 class _Lags:
     """The lags met so far: all of them added up, and the largest."""
 
-    def __init__(self, shown_max: int) -> None:
-        self._shown_max = shown_max
+    def __init__(self, listed_max: int) -> None:
+        self._listed_max = listed_max
         self.count = self.records = self.offsets = 0
         self.largest: list[_Lag] = []
         """A heap, its least at the top."""
@@ -129,7 +129,7 @@ class _Lags:
         self.count += 1
         self.records += lag.records
         self.offsets += lag.offsets
-        if len(self.largest) < self._shown_max:
+        if len(self.largest) < self._listed_max:
             heappush(self.largest, lag)
         elif self.largest and lag > self.largest[0]:
             heapreplace(self.largest, lag)
@@ -151,11 +151,11 @@ class GroupSource:
         states = Counter[str]({state.value: 0 for state in GroupState})
         lags = _Lags(self._groups_max)
         for name in list(self._groups.names()):
-            shown = self._groups.shown(name)
-            if shown is None:
+            view = self._groups.describe(name)
+            if view is None:
                 # It went while others were looked at.
                 continue
-            states[shown.state.value] += 1
+            states[view.state.value] += 1
             yield from self._behind(name, lags)
             yield
         for state, count in states.items():
@@ -163,11 +163,11 @@ class GroupSource:
         page.add(metrics.LAG, lags.records)
         page.add(metrics.LAG_OFFSETS, lags.offsets)
         page.add(metrics.LAGS_HIDDEN, lags.count - len(lags.largest))
-        shown_lags: list[_Lag] = []
+        largest_lags: list[_Lag] = []
         while lags.largest:
-            shown_lags.append(heappop(lags.largest))
+            largest_lags.append(heappop(lags.largest))
             yield
-        for lag in reversed(shown_lags):
+        for lag in reversed(largest_lags):
             page.add(metrics.GROUP_LAG, lag.records, lag.group, lag.topic)
             page.add(metrics.GROUP_LAG_OFFSETS, lag.offsets, lag.group, lag.topic)
             yield

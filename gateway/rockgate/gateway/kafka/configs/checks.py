@@ -16,7 +16,7 @@ from rockgate.gateway.kafka.configs.types import ConfigKind, ConfigType
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
 
-_SHOWN_MAX = 80
+_QUOTED_MAX = 80
 
 
 class Known(Protocol):
@@ -62,11 +62,11 @@ class ConfigTable(Generic[C]):
         """The config of that name; INVALID_CONFIG names the nearest if there is none."""
         config = self._configs.get(name)
         if config is None:
-            shown = name if len(name) <= _SHOWN_MAX else f"{name[:_SHOWN_MAX]}…"
-            near = difflib.get_close_matches(name[:_SHOWN_MAX], self._configs, n=1)
+            quoted = name if len(name) <= _QUOTED_MAX else f"{name[:_QUOTED_MAX]}…"
+            near = difflib.get_close_matches(name[:_QUOTED_MAX], self._configs, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise RequestError(
-                ErrorCode.INVALID_CONFIG, f"Unknown {self._what} config {shown!r}{hint or '.'}"
+                ErrorCode.INVALID_CONFIG, f"Unknown {self._what} config {quoted!r}{hint or '.'}"
             )
         return config
 

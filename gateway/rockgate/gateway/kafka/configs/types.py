@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 VALUE_SIZE_MAX = 32_767
-_SHOWN_MAX = 80
+_QUOTED_MAX = 80
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 _THROTTLED = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 
@@ -99,8 +99,8 @@ class ConfigType:
         return noun + bounds + (f", or {self.also}" if self.also is not None else "")
 
     def _refusal(self, text: str) -> ValueError:
-        shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
-        return ValueError(f"must be {self.accepts}, not {shown!r}")
+        quoted = text if len(text) <= _QUOTED_MAX else f"{text[:_QUOTED_MAX]}…"
+        return ValueError(f"must be {self.accepts}, not {quoted!r}")
 
     def _boolean(self, text: str) -> str:
         value = text.lower()

@@ -51,9 +51,9 @@ class LeaderEpochs:
         if entry.is_batch:
             return read_header(view, entry.body_at).leader_epoch
         if entry.sys_flag & envelope.MOVED:
-            kept = envelope.get_property(envelope.properties_of(view, entry), EPOCH)
-            if kept is not None:
-                return int(kept)
+            stored = envelope.get_property(envelope.properties_of(view, entry), EPOCH)
+            if stored is not None:
+                return int(stored)
         return self._epochs.at(unit.position)
 
     def at(self, queue: Queue, offset: int) -> int:

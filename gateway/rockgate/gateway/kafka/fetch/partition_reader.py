@@ -39,14 +39,14 @@ class MadeBatches(Protocol):
         """Return a batch, and the offset behind it."""
 
     def put(self, position: int, batch: bytearray, next_offset: int) -> None:
-        """Keep a batch for the next reader."""
+        """Cache a batch for the next reader."""
 
 
 class MessageTranscoder(Protocol):
     """Knows how messages of the other side look as records."""
 
     @property
-    def kept(self) -> MadeBatches:
+    def cache(self) -> MadeBatches:
         """What was made recently."""
 
     def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
@@ -92,10 +92,10 @@ class PartitionReader:
         reader: Reader,
         epochs: LeaderEpochs,
         transcoder: MessageTranscoder,
-        shown: VisibleParts,
+        visible_batches: VisibleParts,
         stable_offsets: StableOffsets,
     ) -> None:
-        self._shown = shown
+        self._visible_batches = visible_batches
         self._reader = reader
         self._high_watermark = reader.high_watermark
         self._epochs = epochs
@@ -185,12 +185,12 @@ class PartitionReader:
         records: list[Buffer] = [*found.bodies]
         size, offset = found.size, found.next_offset
         while found.is_at_delayed:
-            shown, following = self._delayed(queue, offset, cold)
+            visible, following = self._delayed(queue, offset, cold)
             is_first = at_least_one and not records
-            if shown is None or (size + len(shown) > size_max and not is_first):
+            if visible is None or (size + len(visible) > size_max and not is_first):
                 return records, offset
-            records.append(shown)
-            size, offset = size + len(shown), following
+            records.append(visible)
+            size, offset = size + len(visible), following
             if size >= size_max or len(records) >= BATCHES_MAX:
                 return records, offset
             found = self._reader.batches(
@@ -206,11 +206,11 @@ class PartitionReader:
     def _delayed(
         self, queue: Queue, offset: int, cold: list[Place] | None
     ) -> tuple[Buffer | None, int]:
-        """Return what is shown of a batch of which records wait, and the offset behind it."""
+        """Return what is visible of a batch of which records wait, and the offset behind it."""
         unit = queue.find(offset)
         assert unit is not None, "there is an entry where the run ended"
-        shown = self._shown.batch(self._reader.entry(queue, unit), cold)
-        return shown, unit.base + unit.offset_count
+        visible = self._visible_batches.batch(self._reader.entry(queue, unit), cold)
+        return visible, unit.base + unit.offset_count
 
     def _messages(
         self,
@@ -226,9 +226,9 @@ class PartitionReader:
 
         One run is enough: what follows it comes with the next answer.
         """
-        first, kept = queue.find(offset), self._transcoder.kept
+        first, cache = queue.find(offset), self._transcoder.cache
         assert first is not None, "there is an entry where the run ended"
-        made = kept.get(first.position)
+        made = cache.get(first.position)
         if made is not None and made[1] <= end and len(made[0]) <= size_max:
             records.append(made[0])
             return made[1]
@@ -239,7 +239,7 @@ class PartitionReader:
             if epoch == self._epochs.of(queue, alike.last):
                 whole = self._transcoder.alike(alike, epoch)
                 if whole is not None:
-                    kept.put(first.position, whole, alike.last.base + 1)
+                    cache.put(first.position, whole, alike.last.base + 1)
                     records.append(whole)
                     return alike.last.base + 1
         run = self._reader.messages(
@@ -250,7 +250,7 @@ class PartitionReader:
             if count:
                 records.append(batch)
                 offset = part[count - 1].unit.base + 1
-                kept.put(part[0].unit.position, batch, offset)
+                cache.put(part[0].unit.position, batch, offset)
             if count < len(part):
                 break
         return offset

@@ -87,7 +87,7 @@ class FetchSession:
         "dirty",
         "epoch",
         "id",
-        "is_to_be_kept",
+        "is_to_be_cached",
         "news",
         "poll",
         "used_ms",
@@ -95,17 +95,17 @@ class FetchSession:
     )
 
     def __init__(
-        self, poll_registry: PollRegistry, *, uses_ids: bool, is_to_be_kept: bool = False
+        self, poll_registry: PollRegistry, *, uses_ids: bool, is_to_be_cached: bool = False
     ) -> None:
         self._poll_registry = poll_registry
         self._itself = ref(self)
         self._topics: dict[str | bytes, tuple[WantedTopic, dict[int, Wanted]]] = {}
         self._is_watching = False
         self.uses_ids = uses_ids
-        self.is_to_be_kept = is_to_be_kept
+        self.is_to_be_cached = is_to_be_cached
         """Whether the client asked for a session that lasts."""
         self.id = 0
-        """0 as long as it is not kept."""
+        """0 as long as it is not cached."""
         self.epoch = 0
         """The epoch that the next request must have."""
         self.created_ms = 0

@@ -1,4 +1,4 @@
-"""All fetch sessions (KIP-227): which are kept, which request belongs to which, which must go.
+"""All fetch sessions (KIP-227): which are cached, which request belongs to which, which must go.
 
     session id  epoch         what happens                                    the answer
     any         -1            the session is closed; one read without any     id 0, everything
@@ -44,7 +44,7 @@ def random_id() -> int:
 
 
 class FetchSessions:
-    """The sessions that are kept."""
+    """The cached sessions."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class FetchSessions:
         self._sessions: dict[int, FetchSession] = {}
         self._held: set[FetchSession] = set()
         self.partition_count = 0
-        """Partitions of all sessions that are kept, and of requests that wait without one."""
+        """Partitions of all cached sessions, and of requests that wait without one."""
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -84,15 +84,15 @@ class FetchSessions:
         session = self._find(request, version)
         if isinstance(session, ErrorCode):
             return session
-        turn, epoch, is_kept = Turn(), session.epoch, session.id != 0
+        turn, epoch, is_cached = Turn(), session.epoch, session.id != 0
         for topic in request.topics:
             for at in range(0, len(topic.partitions), PIECE_COUNT):
                 had = session.count
                 session.want_of(topic, topic.partitions[at : at + PIECE_COUNT])
-                self.partition_count += session.count - had if is_kept else 0
+                self.partition_count += session.count - had if is_cached else 0
                 if turn.is_over:
                     await turn.next()
-                if is_kept and not session.id:
+                if is_cached and not session.id:
                     return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
                 if session.epoch != epoch:
                     return ErrorCode.INVALID_FETCH_SESSION_EPOCH
@@ -107,22 +107,22 @@ class FetchSessions:
         if epoch in (_CLOSING, _OPENING):
             self.close(request.session_id)
             return FetchSession(
-                self._poll_registry, uses_ids=uses_ids, is_to_be_kept=epoch == _OPENING
+                self._poll_registry, uses_ids=uses_ids, is_to_be_cached=epoch == _OPENING
             )
-        kept = self._sessions.get(request.session_id)
-        if kept is None:
+        session = self._sessions.get(request.session_id)
+        if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-        if epoch != kept.epoch:
+        if epoch != session.epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
-        if kept.uses_ids != uses_ids:
+        if session.uses_ids != uses_ids:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-        kept.epoch = 1 if kept.epoch == EPOCH_MAX else kept.epoch + 1
+        session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
         # One request at a time: an earlier one that still waits finds that the epoch has moved.
-        kept.interrupt()
-        return kept
+        session.interrupt()
+        return session
 
     def _gone_on(self, session: FetchSession, had: int) -> FetchSession | ErrorCode:
-        """Count what a kept session has more than it had, and see that it may be kept on."""
+        """Count the partitions that a cached session gained, and see that it may stay cached."""
         if not session.id:
             return session
         self.partition_count += session.count - had

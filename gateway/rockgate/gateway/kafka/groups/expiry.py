@@ -126,15 +126,15 @@ class Expiry:
             log.info("offsets expired count=%d", len(expired))
 
     def _begins(self, group: str) -> Begins:
-        shown = self._groups.shown(group)
-        if shown is None:
+        view = self._groups.describe(group)
+        if view is None:
             return lambda key, committed: committed.commit_ms
-        if shown.state is GroupState.EMPTY:
+        if view.state is GroupState.EMPTY:
             record = self._saved.find(group)
             left_ms = record.store_ms if record is not None else 0
             return lambda key, committed: max(left_ms, committed.commit_ms)
-        read = subscribed(shown)
-        if read is None or shown.state is not GroupState.STABLE:
+        read = subscribed(view)
+        if read is None or view.state is not GroupState.STABLE:
             return lambda key, committed: None
 
         def begin(key: Key, committed: Committed) -> int | None:

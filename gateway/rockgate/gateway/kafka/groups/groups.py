@@ -186,11 +186,11 @@ class Groups:
         if commit.generation < 0:
             return _UNKNOWN if name in self._held else ErrorCode.NONE
         # A group without members knows none, whatever generation they were of.
-        return ErrorCode.ILLEGAL_GENERATION if self.shown(name) is None else _UNKNOWN
+        return ErrorCode.ILLEGAL_GENERATION if self.describe(name) is None else _UNKNOWN
 
     def may_commit_from_outside(self, name: str) -> bool:
         """Whether offsets may be committed by one who is no member: while there are none."""
-        return self.shown_members(name) == 0
+        return self.member_count(name) == 0
 
     def has_others(self, name: str, kind: GroupType) -> bool:
         """Whether a group has members of another kind than this."""
@@ -201,8 +201,8 @@ class Groups:
 
     # What administrators ask
 
-    def shown(self, name: str) -> GroupView | None:
-        """What there is to see of a group; None if it does not exist."""
+    def describe(self, name: str) -> GroupView | None:
+        """Describe a group; None if it does not exist."""
         active = self._find(name)
         if active is not None:
             group = active.group
@@ -226,7 +226,7 @@ class Groups:
         """Whether a group has members, or expects some."""
         return name in self._active or name in self._held
 
-    def shown_members(self, name: str) -> int:
+    def member_count(self, name: str) -> int:
         """How many members of whatever kind a group has; those of another count as one."""
         active = self._find(name)
         return len(active.group.members) if active is not None else int(name in self._held)
@@ -245,10 +245,10 @@ class Groups:
         """Delete groups without members, with their offsets; a code for each."""
         codes, gone = [], []
         for name in names:
-            shown = self.shown(name)
-            if shown is None:
+            view = self.describe(name)
+            if view is None:
                 codes.append(ErrorCode.GROUP_ID_NOT_FOUND)
-            elif shown.state is not GroupState.EMPTY:
+            elif view.state is not GroupState.EMPTY:
                 codes.append(ErrorCode.NON_EMPTY_GROUP)
             else:
                 codes.append(ErrorCode.NONE)
@@ -265,7 +265,7 @@ class Groups:
     ) -> list[ErrorCode]:
         await deleting
         # Who has joined meanwhile stays, without the offsets of before.
-        self._forget([name for name in gone if not self.shown_members(name)])
+        self._forget([name for name in gone if not self.member_count(name)])
         return codes
 
     def _forget(self, gone: list[str]) -> None:
@@ -282,7 +282,7 @@ class Groups:
 
     def hold(self, name: str, kind: GroupType) -> bool:
         """Let another part of the server have a group's members; False while others have."""
-        if self._find(name) is not None and self.shown_members(name):
+        if self._find(name) is not None and self.member_count(name):
             return False
         self._retire(name)
         return self._held.setdefault(name, kind) is kind

@@ -41,14 +41,14 @@ def topics_of(metadata: bytes) -> list[str]:
     return topics
 
 
-def subscribed(shown: GroupView) -> frozenset[str] | None:
+def subscribed(view: GroupView) -> frozenset[str] | None:
     """The topics that a group reads; None if it has members of which that is not known."""
-    if shown.state.value == "Empty":
+    if view.state.value == "Empty":
         return frozenset()
-    if shown.protocol_type != CONSUMER:
+    if view.protocol_type != CONSUMER:
         return None
     found: set[str] = set()
-    for member in shown.members:
+    for member in view.members:
         # Before the vote any of its protocols may count; they name the same topics as a rule.
         for _, metadata in member.protocols:
             found.update(topics_of(metadata))

@@ -22,7 +22,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from rockgate.gateway.kafka.quotas.entities import Entity, check_quota, read_entity, refuse
-from rockgate.gateway.kafka.quotas.stored import KeptQuotas
+from rockgate.gateway.kafka.quotas.stored import StoredQuotas
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError, explain
@@ -45,7 +45,7 @@ Given = tuple[tuple[str, str | None], ...]
 class AlterClientQuotas:
     """Sets quotas."""
 
-    def __init__(self, *, quotas: KeptQuotas, durability: Durability) -> None:
+    def __init__(self, *, quotas: StoredQuotas, durability: Durability) -> None:
         self._quotas = quotas
         self._durability = durability
         self._slicing = Slicing(AlterClientQuotasResponse, EntryResult, is_changing=True)
@@ -84,7 +84,7 @@ class AlterClientQuotas:
 class QuotaSetting:
     """A slice of entities whose quotas are to be set."""
 
-    def __init__(self, quotas: KeptQuotas, repeated: AbstractSet[Given], *, is_dry: bool) -> None:
+    def __init__(self, quotas: StoredQuotas, repeated: AbstractSet[Given], *, is_dry: bool) -> None:
         self._quotas = quotas
         self._repeated = repeated
         self._is_dry = is_dry

@@ -67,5 +67,5 @@ def _plan(
             )
     # What other protocols keep with a topic is not this one's to remove.
     table = resources.table
-    kept = {name: text for name, text in current.items() if name not in table}
-    return kept | table.read_all((config.name, config.value) for config in asked.configs)
+    preserved = {name: text for name, text in current.items() if name not in table}
+    return preserved | table.read_all((config.name, config.value) for config in asked.configs)

@@ -66,7 +66,7 @@ CONFIGS_SINCE = 5
 CONFIG_LISTS_MAX = 10_000
 STRICT_SINCE = 6
 SERVER_S_CHOICE = -1
-_KEPT_MAX = 64
+_CACHED_MAX = 64
 
 NAME: Callable[[CreatableTopic], str] = attrgetter("name")
 
@@ -255,17 +255,17 @@ class ConfigList:
 
     def __init__(self, defaults: TopicDefaults) -> None:
         self._defaults = defaults
-        self._kept: dict[tuple[int, frozenset[tuple[str, str]]], Encoded] = {}
+        self._cache: dict[tuple[int, frozenset[tuple[str, str]]], Encoded] = {}
 
     def of(self, config: Mapping[str, str], version: int) -> Encoded:
         """The list for a topic of this config."""
         key = (version, frozenset(config.items()))
-        kept = self._kept.get(key)
-        if kept is None:
-            if len(self._kept) >= _KEPT_MAX:
-                self._kept.clear()
-            kept = self._kept[key] = self._encode(config, version)
-        return kept
+        encoded = self._cache.get(key)
+        if encoded is None:
+            if len(self._cache) >= _CACHED_MAX:
+                self._cache.clear()
+            encoded = self._cache[key] = self._encode(config, version)
+        return encoded
 
     def _encode(self, config: Mapping[str, str], version: int) -> Encoded:
         return join(

@@ -21,11 +21,11 @@ from collections.abc import Awaitable, Mapping, Sequence
 from enum import IntEnum
 
 from rockgate.gateway.kafka.quotas.entities import IP, TYPES, Entity, refuse
-from rockgate.gateway.kafka.quotas.stored import KeptQuotas
+from rockgate.gateway.kafka.quotas.stored import StoredQuotas
 from rockgate.gateway.kafka.request.chunked import Slicing
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.handler import Call
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_client_quotas import (
     ComponentData,
@@ -48,7 +48,7 @@ class Match(IntEnum):
 class DescribeClientQuotas:
     """Describes quotas."""
 
-    def __init__(self, quotas: KeptQuotas) -> None:
+    def __init__(self, quotas: StoredQuotas) -> None:
         self._quotas = quotas
         self._slicing = Slicing(DescribeClientQuotasResponse, EntryData)
 
@@ -104,7 +104,7 @@ def _read(components: Sequence[ComponentData]) -> Mapping[str, ComponentData]:
             raise refuse("A filter component requires an entity type.")
         if each.entity_type not in TYPES:
             raise RequestError(
-                ErrorCode.UNSUPPORTED_VERSION, f"Unknown entity type {shown(each.entity_type)}."
+                ErrorCode.UNSUPPORTED_VERSION, f"Unknown entity type {quoted(each.entity_type)}."
             )
         if each.entity_type in found:
             raise refuse(f"Entity type {each.entity_type} appears more than once in the filter.")

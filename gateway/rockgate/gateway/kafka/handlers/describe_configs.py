@@ -181,19 +181,21 @@ class TopicEntries:
 
     def __init__(self, defaults: TopicDefaults) -> None:
         self._defaults = defaults
-        self._kept: dict[Form, Mapping[str, Encoded]] = {}
+        self._unset: dict[Form, Mapping[str, Encoded]] = {}
         self._all: dict[Form, Encoded] = {}
 
     def of(self, config: Mapping[str, str], keys: Sequence[str], form: Form) -> list[Encoded]:
         """Those of a topic with this config: all of them, or only some keys."""
-        kept = self._kept.get(form)
-        if kept is None:
-            kept = self._kept[form] = {name: self._encode(name, {}, form) for name in TOPIC_CONFIGS}
-            self._all[form] = join(DescribeConfigsResourceResult, form.version, kept.values())
+        unset = self._unset.get(form)
+        if unset is None:
+            unset = self._unset[form] = {
+                name: self._encode(name, {}, form) for name in TOPIC_CONFIGS
+            }
+            self._all[form] = join(DescribeConfigsResourceResult, form.version, unset.values())
         if not keys and not config:
             return [self._all[form]]
         return [
-            self._encode(name, config, form) if name in config else kept[name]
+            self._encode(name, config, form) if name in config else unset[name]
             for name in keys or TOPIC_CONFIGS
             if name in TOPIC_CONFIGS
         ]

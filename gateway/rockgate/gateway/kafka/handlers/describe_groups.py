@@ -1,8 +1,8 @@
 """DescribeGroups: v0-6.
 
 Behaviour
-- Subscriptions and the protocol are shown while a group is stable. Assignments are shown as they
-  were last given, during a rebalance too.
+- Subscriptions and the protocol are described while a group is stable. Assignments are described as
+  they were last given, during a rebalance too.
 - A group that is named twice is described once; many groups, or many members, in slices.
 - A group that does not exist is "Dead" without an error, and from v6 GROUP_ID_NOT_FOUND. So is one
   that has members of another kind.
@@ -56,14 +56,14 @@ class DescribeGroups:
         if len(request.groups) > SLICE_COUNT:
             return self._in_turns(request.groups, call.version, operations)
         wanted = dict.fromkeys(request.groups)
-        if len(wanted) + sum(map(self._groups.shown_members, wanted)) > SLICE_COUNT:
+        if len(wanted) + sum(map(self._groups.member_count, wanted)) > SLICE_COUNT:
             return self._in_turns(wanted, call.version, operations)
         groups = []
         for name in wanted:
-            shown = self._groups.shown(name)
-            group = _describe(name, shown, call.version, operations)
-            if shown is not None:
-                group.members = [_member(each, shown) for each in shown.members]
+            view = self._groups.describe(name)
+            group = _describe(name, view, call.version, operations)
+            if view is not None:
+                group.members = [_member(each, view) for each in view.members]
             groups.append(group)
         return DescribeGroupsResponse(groups=groups)
 
@@ -78,12 +78,12 @@ class DescribeGroups:
             if name in seen:
                 continue
             seen.add(name)
-            shown = self._groups.shown(name)
-            group = _describe(name, shown, version, operations)
-            if shown is not None and shown.members:
+            view = self._groups.describe(name)
+            group = _describe(name, view, version, operations)
+            if view is not None and view.members:
                 members = Growing(DescribeGroupsResponse, DescribedGroupMember, version, Room())
-                for each in shown.members:
-                    members.add(_member(each, shown))
+                for each in view.members:
+                    members.add(_member(each, view))
                     if turn.is_over:
                         await turn.next()
                 group.members = members.take()
@@ -103,9 +103,9 @@ class DescribeGroups:
         )
 
 
-def _describe(name: str, shown: GroupView | None, version: int, operations: int) -> DescribedGroup:
+def _describe(name: str, view: GroupView | None, version: int, operations: int) -> DescribedGroup:
     """A group without its members."""
-    if shown is None or shown.kind is not GroupType.CLASSIC:
+    if view is None or view.kind is not GroupType.CLASSIC:
         if version < _NOT_FOUND:
             return DescribedGroup(
                 group_id=name, group_state="Dead", authorized_operations=operations
@@ -113,15 +113,15 @@ def _describe(name: str, shown: GroupView | None, version: int, operations: int)
         return DescribedGroup(
             group_id=name,
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=_not_found(name, is_there=shown is not None),
+            error_message=_not_found(name, is_there=view is not None),
             group_state="Dead",
             authorized_operations=operations,
         )
     return DescribedGroup(
         group_id=name,
-        group_state=shown.state.value,
-        protocol_type=shown.protocol_type,
-        protocol_data=shown.protocol_name if shown.state is GroupState.STABLE else "",
+        group_state=view.state.value,
+        protocol_type=view.protocol_type,
+        protocol_data=view.protocol_name if view.state is GroupState.STABLE else "",
         authorized_operations=operations,
     )
 
@@ -131,13 +131,13 @@ def _not_found(name: str, *, is_there: bool) -> str:
     return f"Group {name} is not a classic group." if is_there else f"Group {name} not found."
 
 
-def _member(member: Member, shown: GroupView) -> DescribedGroupMember:
-    is_stable = shown.state is GroupState.STABLE
+def _member(member: Member, view: GroupView) -> DescribedGroupMember:
+    is_stable = view.state is GroupState.STABLE
     return DescribedGroupMember(
         member_id=member.id,
         group_instance_id=member.instance_id,
         client_id=member.client_id,
         client_host=member.client_host,
-        member_metadata=member.metadata(shown.protocol_name) if is_stable else b"",
+        member_metadata=member.metadata(view.protocol_name) if is_stable else b"",
         member_assignment=member.assignment,
     )

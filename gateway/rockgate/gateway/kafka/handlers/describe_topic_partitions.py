@@ -76,9 +76,9 @@ class Page:
         if self._is_all:
             return self._catalog.names_from(start)
         if self._cursor is not None and not any(_has(piece, start) for piece in pieces):
-            shown = start[: names.NAME_SIZE_MAX]
+            quoted = start[: names.NAME_SIZE_MAX]
             raise RequestError(
-                ErrorCode.INVALID_REQUEST, f"Cursor topic {shown!r} is not in the request."
+                ErrorCode.INVALID_REQUEST, f"Cursor topic {quoted!r} is not in the request."
             )
         ahead = (islice(piece, bisect_left(piece, start), None) for piece in pieces)
         return (name for name, _ in groupby(merge(*ahead)))

@@ -93,7 +93,7 @@ class Fetch:
         sessions: FetchSessions,
         reader: PartitionReader,
         cold_reads: ColdReads,
-        shown: VisibleBatches,
+        visible_batches: VisibleBatches,
         bytes_max: int,
         throttling: Throttling,
     ) -> None:
@@ -102,7 +102,7 @@ class Fetch:
         self._sessions = sessions
         self._reader = reader
         self._cold_reads = cold_reads
-        self._shown = shown
+        self._visible_batches = visible_batches
         self._bytes_max = bytes_max
         self._throttling = throttling
 
@@ -167,7 +167,7 @@ class Fetch:
         try:
             if gathering.cold or not await self._read_in_slices(gathering):
                 await self._cold_reads.bring_in(gathering.cold or ())
-                await self._shown.prepare(gathering.cold or ())
+                await self._visible_batches.prepare(gathering.cold or ())
                 gathering.begin_again()
                 await self._read_in_slices(gathering)
             if gathering.is_outdated:
@@ -247,8 +247,8 @@ class Fetch:
 
     def _keep(self, gathering: Gathering) -> None:
         session = gathering.session
-        if session.is_to_be_kept:
-            session.is_to_be_kept = False
+        if session.is_to_be_cached:
+            session.is_to_be_cached = False
             self._sessions.keep(session)
             # It has an epoch from now on.
             gathering.epoch = session.epoch

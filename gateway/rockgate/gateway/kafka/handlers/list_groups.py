@@ -69,17 +69,17 @@ class ListGroups:
         types = {each.lower() for each in request.types_filter}
         listed = []
         for name in names:
-            shown = self._groups.shown(name)
-            if shown is None:
+            view = self._groups.describe(name)
+            if view is None:
                 # It went while others were looked at.
                 continue
-            state, kind = shown.state.value, shown.kind.value
+            state, kind = view.state.value, view.kind.value
             if (states and state.lower() not in states) or (types and kind not in types):
                 continue
             listed.append(
                 ListedGroup(
                     group_id=name,
-                    protocol_type=shown.protocol_type,
+                    protocol_type=view.protocol_type,
                     group_state=state,
                     group_type=kind,
                 )

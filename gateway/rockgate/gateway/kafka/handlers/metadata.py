@@ -66,8 +66,8 @@ BY_ID_SINCE = 12
 KEY: Callable[[MetadataRequestTopic], tuple[bytes, str | None]] = attrgetter("topic_id", "name")
 NAME: Callable[[MetadataRequestTopic], str | None] = attrgetter("name")
 
-Shown: TypeAlias = MetadataResponseTopic | Encoded
-Show: TypeAlias = Callable[[TopicView], Encoded]
+DescribedTopic: TypeAlias = MetadataResponseTopic | Encoded
+Describe: TypeAlias = Callable[[TopicView], Encoded]
 
 
 class Metadata:
@@ -122,12 +122,12 @@ class Metadata:
         allowance = Allowance(
             AUTO_CREATE_MAX if request.allow_auto_topic_creation and self._config.auto_create else 0
         )
-        show = self._showing(request, call)
+        describe = self._describing(request, call)
 
         def begin() -> Named:
-            return Named(self._catalog, show, self._config.partitions, allowance)
+            return Named(self._catalog, describe, self._config.partitions, allowance)
 
-        def respond(topics: list[Shown]) -> Now[MetadataResponse]:
+        def respond(topics: list[DescribedTopic]) -> Now[MetadataResponse]:
             response = self._respond(request, call, topics)
             return self._durability.after_changes(response) if allowance.used else response
 
@@ -135,7 +135,7 @@ class Metadata:
 
     def refuse(self, request: MetadataRequest, code: ErrorCode) -> MetadataResponse:
         """An error for each topic that was named, and from v13 for the whole."""
-        topics: list[Shown] = [
+        topics: list[DescribedTopic] = [
             MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
             for topic in request.topics or ()
         ]
@@ -152,12 +152,12 @@ class Metadata:
         version, cache = call.version, self._cache
         listed, placed = self._catalog.version, self._placement.version
         with_operations = request.include_topic_authorized_operations
-        kept = cache.all_topics(listed, version, with_operations=with_operations)
-        if kept is not None:
-            return self._respond(request, call, [kept])
-        show = self._showing(request, call)
+        cached = cache.all_topics(listed, version, with_operations=with_operations)
+        if cached is not None:
+            return self._respond(request, call, [cached])
+        describe = self._describing(request, call)
 
-        def respond(topics: list[Shown]) -> MetadataResponse:
+        def respond(topics: list[DescribedTopic]) -> MetadataResponse:
             encoded = [topic for topic in topics if isinstance(topic, Encoded)]
             whole = join(MetadataResponseTopic, version, encoded)
             if self._catalog.version == listed and self._placement.version == placed:
@@ -165,16 +165,19 @@ class Metadata:
             return self._respond(request, call, [whole])
 
         return self._slicing.work(
-            self._catalog, lambda: Each[TopicView, MetadataResponseTopic](show), respond, version
+            self._catalog,
+            lambda: Each[TopicView, MetadataResponseTopic](describe),
+            respond,
+            version,
         )
 
-    def _showing(self, request: MetadataRequest, call: Call) -> Show:
+    def _describing(self, request: MetadataRequest, call: Call) -> Describe:
         version, topic = call.version, self._cache.topic
         with_operations = request.include_topic_authorized_operations
         return lambda each: topic(each, version, with_operations=with_operations)
 
     def _respond(
-        self, request: MetadataRequest, call: Call, topics: list[Shown]
+        self, request: MetadataRequest, call: Call, topics: list[DescribedTopic]
     ) -> MetadataResponse:
         with_operations = request.include_cluster_authorized_operations
         nodes = self._placement.nodes(call.peer)
@@ -216,15 +219,15 @@ class Named:
     def __init__(
         self,
         catalog: TopicCatalog,
-        show: Show,
+        describe: Describe,
         partitions: int,
         allowance: Allowance,
     ) -> None:
         self._catalog = catalog
-        self._show = show
+        self._describe = describe
         self._partitions = partitions
         self._allowance = allowance
-        self._shown: list[Shown | str] = []
+        self._topics: list[DescribedTopic | str] = []
         """What is known by now, and the names of topics that are to be created."""
 
     def take(self, asked: MetadataRequestTopic, /) -> int:
@@ -239,21 +242,21 @@ class Named:
             if topic is None and not names.is_legal(name):
                 code = ErrorCode.INVALID_TOPIC_EXCEPTION
         if topic is not None:
-            self._shown.append(self._show(topic))
+            self._topics.append(self._describe(topic))
             return 0
         if name and code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and self._allowance.take():
-            self._shown.append(name)
+            self._topics.append(name)
             return CREATION_COST + self._partitions
-        self._shown.append(
+        self._topics.append(
             MetadataResponseTopic(error_code=code, name=name, topic_id=asked.topic_id)
         )
         return 0
 
-    def finish(self) -> Now[Sequence[Shown]]:
+    def finish(self) -> Now[Sequence[DescribedTopic]]:
         """Create what is missing, and describe it."""
-        missing = [each for each in self._shown if isinstance(each, str)]
+        missing = [each for each in self._topics if isinstance(each, str)]
         if not missing:
-            return self._shown  # type: ignore[return-value]  # no name is among them
+            return self._topics  # type: ignore[return-value]  # no name is among them
         errors, news = self._planned(missing)
         refusals = self._catalog.create(news) if news else NO_REFUSALS
         if isinstance(refusals, Awaitable):
@@ -262,14 +265,16 @@ class Named:
 
     async def _finish_after(
         self, refusals: Awaitable[Refusals], errors: dict[str, ErrorCode]
-    ) -> Sequence[Shown]:
+    ) -> Sequence[DescribedTopic]:
         return self._described(await refusals, errors)
 
-    def _described(self, refusals: Refusals, errors: dict[str, ErrorCode]) -> Sequence[Shown]:
+    def _described(
+        self, refusals: Refusals, errors: dict[str, ErrorCode]
+    ) -> Sequence[DescribedTopic]:
         errors.update((name, refusal.code) for name, refusal in refusals.items())
         return [
             self._describe_new(each, errors) if isinstance(each, str) else each
-            for each in self._shown
+            for each in self._topics
         ]
 
     def _planned(self, missing: list[str]) -> tuple[dict[str, ErrorCode], list[NewTopic]]:
@@ -285,10 +290,10 @@ class Named:
                 errors[name] = error.code
         return errors, news
 
-    def _describe_new(self, name: str, errors: dict[str, ErrorCode]) -> Shown:
+    def _describe_new(self, name: str, errors: dict[str, ErrorCode]) -> DescribedTopic:
         topic = self._catalog.find(name)
         if topic is None:
             # Without an error it was deleted again before it could be described.
             code = errors.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return MetadataResponseTopic(error_code=code, name=name)
-        return self._show(topic)
+        return self._describe(topic)

@@ -53,12 +53,12 @@ class OffsetDelete:
         self, request: OffsetDeleteRequest, call: Call
     ) -> OffsetDeleteResponse | Awaitable[OffsetDeleteResponse]:
         """Forget what may be forgotten."""
-        shown = self._groups.shown(request.group_id)
-        if shown is None:
+        view = self._groups.describe(request.group_id)
+        if view is None:
             raise RequestError(
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id[:80]!r} does not exist."
             )
-        read = subscribed(shown)
+        read = subscribed(view)
         if read is None:
             raise RequestError(ErrorCode.NON_EMPTY_GROUP, "Group is not a consumer group.")
         return in_slices(self._steps(request, read))

@@ -201,11 +201,11 @@ def _merged(asks: Iterable[_Ask]) -> Generator[None, None, list[_Ask]]:
             yield
             continue
         for topic in topics:
-            kept = found.setdefault((topic.name, getattr(topic, "topic_id", b"")), topic)
-            if kept is not topic:
-                kept.partition_indexes += topic.partition_indexes
-            if len(kept.partition_indexes) > 1:
-                repeated[id(kept)] = kept
+            first = found.setdefault((topic.name, getattr(topic, "topic_id", b"")), topic)
+            if first is not topic:
+                first.partition_indexes += topic.partition_indexes
+            if len(first.partition_indexes) > 1:
+                repeated[id(first)] = first
             yield
         yield
     for topic in repeated.values():

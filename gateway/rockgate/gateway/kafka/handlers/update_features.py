@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rockgate.gateway.kafka.request.handler import Call
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.update_features import (
     UpdatableFeatureResult,
@@ -40,7 +40,7 @@ class UpdateFeatures:
                 has = "does not exist" if level is None else f"is fixed at level {level}"
                 return UpdateFeaturesResponse(
                     error_code=ErrorCode.INVALID_UPDATE_VERSION,
-                    error_message=f"Feature {shown(update.feature)} {has} and cannot be set to "
+                    error_message=f"Feature {quoted(update.feature)} {has} and cannot be set to "
                     f"{update.max_version_level}.",
                 )
         return UpdateFeaturesResponse(

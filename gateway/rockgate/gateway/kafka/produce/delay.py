@@ -46,7 +46,7 @@ class RecordDelays:
         self._deliveries = deliveries
         self._terms = terms
         self.held = held
-        self.shown = VisibleBatches(lookup, threads)
+        self.visible_batches = VisibleBatches(lookup, threads)
 
     def wanted(self) -> Wanted[Asked]:
         """Return how records are looked at that come in now."""
@@ -88,7 +88,7 @@ class RecordDelays:
             appended = self._hold(queue, draft, header, now_ms)
         if waits.rest is not None:
             stamp(memoryview(waits.rest), appended.offset)
-            self.shown.put(appended.position, waits.rest)
+            self.visible_batches.put(appended.position, waits.rest)
         return appended
 
     def _hold(self, queue: Queue, draft: Draft, header: BatchHeader, now_ms: int) -> Appended:

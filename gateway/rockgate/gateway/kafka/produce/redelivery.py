@@ -77,7 +77,7 @@ class Redelivering:
         self._settings = settings
         self._seconds = seconds
         self._until = 0.0
-        self._kept: BoundedCache[int, Opened] = BoundedCache(CACHE_BYTES)
+        self._cache: BoundedCache[int, Opened] = BoundedCache(CACHE_BYTES)
         self._ready: dict[int, Known] = {}
         """Batches of the items at hand, by position."""
         self._made: dict[tuple[int, int], _Made] = {}
@@ -94,7 +94,7 @@ class Redelivering:
         missing: list[tuple[Slice, Sequence[int], Opened | None]] = []
         for found, offsets in wanted:
             position = found.unit.position
-            known: Known | None = self._ready.get(position) or self._kept.get(position)
+            known: Known | None = self._ready.get(position) or self._cache.get(position)
             if known is None and light_left:
                 light_left -= 1
                 known = _light(found)
@@ -199,7 +199,7 @@ class Redelivering:
 
     def _keep(self, position: int, opened: Opened) -> None:
         size = len(opened.data) + _RECORD_OVERHEAD * len(opened.indexes)
-        self._kept.put(position, opened, size)
+        self._cache.put(position, opened, size)
 
     def _stamp(self, append_ms: int) -> Stamp:
         def stamped(view: memoryview, offset: int) -> None:

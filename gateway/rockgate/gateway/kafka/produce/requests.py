@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rockgate.gateway.kafka.request.handler import LARGE_SIZE, Answer, Large, memory_max
 from rockgate.gateway.net.stream import Disconnect
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.protocol.kafka.hot import produce as hot
 from rockgate.protocol.kafka.hot.produce import TOPIC_IDS, ProducedPartition, ProducedTopic
 from rockgate.protocol.kafka.messages.produce import (
@@ -84,5 +84,5 @@ def close_on_error(topics: list[ProducedTopic]) -> None:
             if partition.error_code:
                 code = partition.error_code
                 raise Disconnect(
-                    f"Produce with acks=0 failed for {shown(topic.name)}: error {code}"
+                    f"Produce with acks=0 failed for {quoted(topic.name)}: error {code}"
                 )

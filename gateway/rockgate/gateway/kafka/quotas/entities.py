@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.protocol.kafka.errors import ErrorCode
 
 USER: Final = "user"
@@ -48,7 +48,9 @@ def read_entity(parts: Iterable[Part]) -> Entity:
     found: dict[str, str | None] = {}
     for type_, name in parts:
         if type_ not in TYPES:
-            raise refuse(f"Unknown entity type {shown(type_)}; expected one of {', '.join(TYPES)}.")
+            raise refuse(
+                f"Unknown entity type {quoted(type_)}; expected one of {', '.join(TYPES)}."
+            )
         if name == "":
             raise refuse(f"Entity name of {type_} must not be empty; use null for the default.")
         if name is not None and len(name) > NAME_CHARS_MAX:
@@ -65,7 +67,7 @@ def _address(name: str) -> str:
     try:
         return str(ipaddress.ip_address(name))
     except ValueError:
-        raise refuse(f"{shown(name)} is not an IP address; host names are not resolved.") from None
+        raise refuse(f"{quoted(name)} is not an IP address; host names are not resolved.") from None
 
 
 def check_quota(entity: Entity, quota: str, value: float) -> None:
@@ -75,7 +77,7 @@ def check_quota(entity: Entity, quota: str, value: float) -> None:
     if quota not in known:
         whom = "ip" if is_address else "user and client-id"
         raise refuse(
-            f"Unknown quota {shown(quota)} for {whom}; expected one of {', '.join(sorted(known))}."
+            f"Unknown quota {quoted(quota)} for {whom}; expected one of {', '.join(sorted(known))}."
         )
     if not math.isfinite(value) or value <= 0:
         raise refuse(f"Quota {quota} must be greater than 0, not {value}.")

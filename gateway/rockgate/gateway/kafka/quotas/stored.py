@@ -17,43 +17,43 @@ Sharer = tuple[str, str]
 """The user and the client id that share a rate; one of them may be empty."""
 
 
-class KeptQuotas:
+class StoredQuotas:
     """The quotas that were set, by entity. One without any quota is not stored."""
 
     def __init__(self, journal: Journal) -> None:
-        self._kept: KeyedFold[Entity, dict[str, float]] = KeyedFold(
+        self._fold: KeyedFold[Entity, dict[str, float]] = KeyedFold(
             journal, name="quotas", topic=TOPIC, key=Entity, value=dict[str, float]
         )
 
     @property
     def fold(self) -> Fold:
         """What the store feeds."""
-        return self._kept
+        return self._fold
 
     @property
     def on_changed(self) -> list[Callable[[], None]]:
         """Called after something has changed."""
-        return self._kept.on_changed
+        return self._fold.on_changed
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._fold)
 
     def of(self, entity: Entity) -> Mapping[str, float]:
         """What is set for an entity itself."""
-        return self._kept.find(entity) or {}
+        return self._fold.find(entity) or {}
 
     def items(self) -> Iterator[tuple[Entity, Mapping[str, float]]]:
         """All of them; read it before the next change."""
-        return iter(self._kept.items())
+        return iter(self._fold.items())
 
     def put(self, quotas: Mapping[Entity, Mapping[str, float]]) -> None:
         """Replace what is set for some entities."""
-        if len(self._kept) + len(quotas) > ENTITIES_MAX:
+        if len(self._fold) + len(quotas) > ENTITIES_MAX:
             raise RequestError(
                 ErrorCode.POLICY_VIOLATION,
                 f"The maximum of {ENTITIES_MAX:,} entities with quotas has been reached.",
             )
-        self._kept.put({entity: dict(found) or None for entity, found in quotas.items()})
+        self._fold.put({entity: dict(found) or None for entity, found in quotas.items()})
 
     # For whom
 

@@ -17,7 +17,7 @@ from rockgate.gateway.kafka.quotas.entities import (
     REQUEST_PERCENTAGE,
 )
 from rockgate.gateway.kafka.quotas.rates import Bucket, Rate
-from rockgate.gateway.kafka.quotas.stored import KeptQuotas
+from rockgate.gateway.kafka.quotas.stored import StoredQuotas
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.net.clock import Clock
@@ -60,8 +60,8 @@ class Throttled:
 class Throttling:
     """Measures clients. One for all connections of the listener."""
 
-    def __init__(self, *, kept: KeptQuotas, config: QuotasConfig, clock: Clock) -> None:
-        self._kept = kept
+    def __init__(self, *, quotas: StoredQuotas, config: QuotasConfig, clock: Clock) -> None:
+        self._quotas = quotas
         self._config = config
         self._clock = clock
         self._clients: dict[tuple[str, str], _Client] = {}
@@ -80,7 +80,7 @@ class Throttling:
                 CONNECTIONS,
             )
         }
-        kept.on_changed.append(self._changed)
+        quotas.on_changed.append(self._changed)
         self.is_on = False
         """Whether any quota is set."""
         self._changed()
@@ -146,7 +146,7 @@ class Throttling:
         if not self.is_on:
             return
         user, client_id = call.peer.user, call.client_id or ""
-        found = self._kept.limit(MUTATIONS, user, client_id)
+        found = self._quotas.limit(MUTATIONS, user, client_id)
         if found is None:
             return
         limit, sharer = found
@@ -171,7 +171,7 @@ class Throttling:
         """Whether one more connection may come from an address; counts it if so."""
         if not self.is_on:
             return True
-        limit = self._kept.address_limit(CONNECTIONS, address)
+        limit = self._quotas.address_limit(CONNECTIONS, address)
         if limit is None:
             return True
         now_ms = self._clock.time() * 1000
@@ -186,7 +186,7 @@ class Throttling:
     # What is remembered
 
     def _changed(self) -> None:
-        self.is_on = len(self._kept) > 0
+        self.is_on = len(self._quotas) > 0
         self._clients.clear()
         self._buckets.clear()
 
@@ -203,7 +203,7 @@ class Throttling:
         return client
 
     def _limited(self, quota: str, user: str, client_id: str) -> Limited:
-        found = self._kept.limit(quota, user, client_id)
+        found = self._quotas.limit(quota, user, client_id)
         if found is None:
             return None
         limit, sharer = found

@@ -71,10 +71,10 @@ def _has_legal_letters(name: str) -> bool:
 def check_new(name: str) -> None:
     """Refuse a name that a Kafka client cannot give to a new topic."""
     if not is_legal(name):
-        shown = name if len(name) <= NAME_SIZE_MAX else f"{name[:40]}…"
+        quoted = name if len(name) <= NAME_SIZE_MAX else f"{name[:40]}…"
         raise RequestError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"Topic name {shown!r} is invalid: it must have 1 to {NAME_SIZE_MAX} "
+            f"Topic name {quoted!r} is invalid: it must have 1 to {NAME_SIZE_MAX} "
             "letters, digits, '.', '_' or '-'.",
         )
     if to_store(name) != name or name.startswith((SYSTEM_PREFIX, "rmq.sys.")):

@@ -37,7 +37,7 @@ from rockgate.gateway.kafka.request.worker_threads import Beside
 from rockgate.gateway.kafka.server.session import Dispatch, Promise
 from rockgate.gateway.kafka.server.throttle_pause import with_throttle_time
 from rockgate.gateway.net.stream import Disconnect
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.runtime.release import release
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
@@ -238,7 +238,7 @@ class Dispatcher:
                 call.peer,
                 row.key.name,
                 call.version,
-                shown(call.client_id),
+                quoted(call.client_id),
                 exc_info=error,
             )
         try:

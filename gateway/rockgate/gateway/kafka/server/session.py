@@ -27,7 +27,7 @@ from rockgate.gateway.net.hangup import has_hung_up
 from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.kafka.connection import Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ProtocolError
@@ -288,7 +288,7 @@ def _log_request(exchange: Exchange, peer: Peer) -> None:
         ApiKey(header.api_key).name,
         header.api_version,
         header.correlation_id,
-        shown(header.client_id),
+        quoted(header.client_id),
         exchange.size,
     )
 

@@ -1,4 +1,4 @@
-"""The topics as Metadata shows them, kept ready to send.
+"""The topics as Metadata describes them, encoded and cached.
 
 A topic is encoded once for each version that clients ask in, and again only after it has changed
 or the leaders have; so is the list of all of them. A poll of ten thousand topics is then little
@@ -25,8 +25,8 @@ the two for configs. Nobody is refused anything while there are no ACLs."""
 CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
 """The same for the cluster: create, alter, describe, its actions, configs and idempotent writes."""
 NOT_ASKED = -(1 << 31)
-KEPT_SIZE_MAX = 4096
-"""A topic of more bytes is not kept: nearly all of them are cut out of a run that is."""
+CACHED_SIZE_MAX = 4096
+"""A topic of more bytes is not cached: nearly all of them are cut out of a run that is."""
 
 _Form = tuple[int, bool]
 """A version, and whether operations were asked for."""
@@ -40,31 +40,31 @@ class MetadataCache:
         self._partitions = PlacedPartitions(MetadataResponse, _partition, placement)
         self.placed = placement.version
         """The version of the placement that it was filled by."""
-        self._kept: dict[_Form, dict[bytes, tuple[int, Encoded]]] = {}
+        self._topics: dict[_Form, dict[bytes, tuple[int, Encoded]]] = {}
         self._all: dict[_Form, tuple[int, Encoded]] = {}
 
     def renew(self) -> None:
         """Drop everything, because the leaders have changed."""
         self.placed = self._placement.version
-        self._kept.clear()
+        self._topics.clear()
         self._all.clear()
 
     def topic(self, topic: TopicView, version: int, *, with_operations: bool) -> Encoded:
-        """Return a topic ready for a response, from the shelf if it has not changed."""
-        shelf = self._kept.setdefault((version, with_operations), {})
-        kept = shelf.get(topic.id)
-        if kept is not None and kept[0] == topic.position:
-            return kept[1]
+        """Return a topic ready for a response, from the cache if it has not changed."""
+        by_id = self._topics.setdefault((version, with_operations), {})
+        cached = by_id.get(topic.id)
+        if cached is not None and cached[0] == topic.position:
+            return cached[1]
         described = self._describe(topic, version, with_operations)
         encoded = encode_part(MetadataResponse, described, version)
-        if len(encoded.data) <= KEPT_SIZE_MAX:
-            shelf[topic.id] = (topic.position, encoded)
+        if len(encoded.data) <= CACHED_SIZE_MAX:
+            by_id[topic.id] = (topic.position, encoded)
         return encoded
 
     def all_topics(self, listed: int, version: int, *, with_operations: bool) -> Encoded | None:
         """Return the list of all topics as of a version of the catalog, if it was cached."""
-        kept = self._all.get((version, with_operations))
-        return kept[1] if kept is not None and kept[0] == listed else None
+        cached = self._all.get((version, with_operations))
+        return cached[1] if cached is not None and cached[0] == listed else None
 
     def keep_all(self, listed: int, topics: Encoded, *, with_operations: bool) -> None:
         """Keep the list of all topics until something changes."""
@@ -73,8 +73,8 @@ class MetadataCache:
     def forget(self, topic: TopicView) -> None:
         """Drop a deleted topic."""
         self._all.clear()
-        for shelf in self._kept.values():
-            shelf.pop(topic.id, None)
+        for by_id in self._topics.values():
+            by_id.pop(topic.id, None)
 
     def _describe(
         self, topic: TopicView, version: int, with_operations: bool

@@ -17,7 +17,7 @@ from rockgate.gateway.remoting.admin.resent import TOPIC, Resent
 from rockgate.gateway.remoting.admin.views import looked_at
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.settings import GroupSettings
-from rockgate.gateway.remoting.messages.delay import KEPT_FLAGS
+from rockgate.gateway.remoting.messages.delay import PRESERVED_FLAGS
 from rockgate.gateway.remoting.messages.retry import OF_THE_LOG
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS
@@ -90,7 +90,7 @@ class KnownGroups:
             or self._settings.is_set(group)
             or self._topics.find(RETRY_PREFIX + group) is not None
             or next(self._progress.fetch_group(group), None) is not None
-            or self._groups.shown(group) is not None
+            or self._groups.describe(group) is not None
         )
 
 
@@ -277,20 +277,20 @@ class DeadLetterAdmin:
         queue = queues[
             number if to is None and 0 <= number < len(queues) else letter.offset % len(queues)
         ]
-        kept = {n: v for n, v in properties.items() if n not in named.RETRY_MARKS}
+        remaining = {n: v for n, v in properties.items() if n not in named.RETRY_MARKS}
         group = letter.queue.topic.decode().removeprefix(DLQ_PREFIX)
-        kept[RESENT_FROM] = f"{group}/{letter.queue.queue_id}/{letter.offset}"
+        remaining[RESENT_FROM] = f"{group}/{letter.queue.queue_id}/{letter.offset}"
         draft = Draft(
             topic=b"",
             queue_id=0,
             offset=0,
             body=bytes(view[entry.body_at : entry.body_at + entry.body_size]),
-            properties=pack_properties(kept.items()),
+            properties=pack_properties(remaining.items()),
             batch_count=0,
             born_ms=entry.born_ms,
             born_host=entry.born_host,
             flag=entry.flag,
-            sys_flag=entry.sys_flag & KEPT_FLAGS,
+            sys_flag=entry.sys_flag & PRESERVED_FLAGS,
         )
         return queue, draft
 

@@ -58,7 +58,7 @@ _WAITING_TOPICS: Final = (TIMES_TOPIC, LEVELS_TOPIC)
 _ELSEWHERE: Final = frozenset(topic.encode() for topic in _WAITING_TOPICS)
 """What waits there is delivered to other topics."""
 
-IsShown = Callable[[Queue, Slice, int], bool]
+IsVisible = Callable[[Queue, Slice, int], bool]
 
 
 class Place(NamedTuple):
@@ -84,10 +84,10 @@ class DelayAdmin:
         schedule: Schedule,
         deliveries: Deliveries,
         cold_reads: ColdReads,
-        is_shown: IsShown = lambda queue, found, offset: True,
+        is_visible: IsVisible = lambda queue, found, offset: True,
         threads: BatchThreads | None = None,
     ) -> None:
-        """`is_shown` returns whether an offset of a queue is visible to readers."""
+        """`is_visible` returns whether an offset of a queue is visible to readers."""
         self._topics = topics
         self._queues = queues
         self._reader = reader
@@ -95,7 +95,7 @@ class DelayAdmin:
         self._schedule = schedule
         self._deliveries = deliveries
         self._cold_reads = cold_reads
-        self._is_shown = is_shown
+        self._is_visible = is_visible
         self._threads = threads or BatchThreads()
 
     # Counting and listing
@@ -191,7 +191,7 @@ class DelayAdmin:
 
     def _may_tell(self, place: Place, found: Slice) -> bool:
         """Whether consumers may see it: a record may belong to an open transaction."""
-        return self._waits(place) or self._is_shown(place.queue, found, place.offset)
+        return self._waits(place) or self._is_visible(place.queue, found, place.offset)
 
     def _told(
         self, place: Place, found: Slice, message: MessageView, due_ms: int
@@ -311,7 +311,7 @@ class _Soonest:
     def __init__(self, asked: ScanDelaysHeader) -> None:
         self._limit = max(0, min(asked.limit, LIMIT_MAX))
         self._after = (asked.after_due_ms, asked.after_sequence)
-        self._kept: list[Listed] = []
+        self._candidates: list[Listed] = []
         self.bound_ms = 1 << 63 if self._limit else -1
         """What is due later than this need not be offered."""
 
@@ -319,14 +319,14 @@ class _Soonest:
         """Keep it if it may be among the first."""
         if each[:2] <= self._after:
             return
-        self._kept.append(each)
-        if len(self._kept) >= 2 * self._limit + 64:
-            self._kept = self.found()
-            self.bound_ms = self._kept[-1].due_ms
+        self._candidates.append(each)
+        if len(self._candidates) >= 2 * self._limit + 64:
+            self._candidates = self.found()
+            self.bound_ms = self._candidates[-1].due_ms
 
     def found(self) -> list[Listed]:
         """The first, in order."""
-        return sorted(self._kept)[: self._limit]
+        return sorted(self._candidates)[: self._limit]
 
 
 def _has_waited(found: Slice, message: MessageView) -> bool:

@@ -60,7 +60,7 @@ class HalfAdmin:
         """Return the oldest behind the last page, in the order of their ages."""
         limit = max(1, min(asked.limit, LIMIT_MAX))
         now_ms = self._clock.now_ms()
-        kept: list[int] = []
+        candidates: list[int] = []
         bound = 1 << 63
         for looked, half in enumerate(self._undecided.walk(), start=1):
             if (
@@ -69,18 +69,18 @@ class HalfAdmin:
                 and now_ms - half.prepared_ms >= asked.open_ms
                 and asked.group in (None, half.group)
             ):
-                kept.append(half.offset)
-                if len(kept) >= 2 * limit + 64:
-                    kept = sorted(kept)[: limit + 1]
-                    bound = kept[-1]
+                candidates.append(half.offset)
+                if len(candidates) >= 2 * limit + 64:
+                    candidates = sorted(candidates)[: limit + 1]
+                    bound = candidates[-1]
             if looked % HALVES_PER_TURN == 0:
                 await asyncio.sleep(0)
-        kept = sorted(kept)
-        views = [await self._view(offset, 0) for offset in kept[:limit]]
+        candidates = sorted(candidates)
+        views = [await self._view(offset, 0) for offset in candidates[:limit]]
         return HalfPage(
             undecided=len(self._undecided),
             now_ms=now_ms,
-            next=kept[limit - 1] if len(kept) > limit else -1,
+            next=candidates[limit - 1] if len(candidates) > limit else -1,
             halves=[view for view in views if view is not None],
         )
 

@@ -24,32 +24,32 @@ class Resent:
     """Dead letters that were sent again."""
 
     def __init__(self, journal: Journal) -> None:
-        self._kept: KeyedFold[Key, bytes] = KeyedFold(
+        self._fold: KeyedFold[Key, bytes] = KeyedFold(
             journal, name="resent", topic=TOPIC, key=Key, value=bytes
         )
 
     @property
     def fold(self) -> Fold:
         """What the store feeds."""
-        return self._kept
+        return self._fold
 
     def has(self, queue: Queue, offset: int) -> bool:
         """Whether a dead letter was sent again."""
         number, at = divmod(offset, STRETCH)
-        bits = self._kept.find((queue.topic_id, queue.queue_id, number))
+        bits = self._fold.find((queue.topic_id, queue.queue_id, number))
         return bits is not None and bool(bits[at >> 3] & 1 << (at & 7))
 
     def change(self, queue: Queue, offset: int, queues: Queues) -> bytes:
         """Return the change that says so; what retention took is forgotten with it."""
         number, at = divmod(offset, STRETCH)
         key = (queue.topic_id, queue.queue_id, number)
-        bits = bytearray(self._kept.find(key) or bytes(_SIZE))
+        bits = bytearray(self._fold.find(key) or bytes(_SIZE))
         bits[at >> 3] |= 1 << (at & 7)
         items: dict[Key, bytes | None] = {
-            kept: None for kept, _ in self._kept.items() if _is_gone(kept, queues)
+            each: None for each, _ in self._fold.items() if _is_gone(each, queues)
         }
         items[key] = bytes(bits)
-        return self._kept.change(items)
+        return self._fold.change(items)
 
 
 def _is_gone(key: Key, queues: Queues) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from rockgate.gateway.remoting.server.errors import Refused
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.api.progress import Commit, Progress
 from rockgate.store.api.queues import Queue
@@ -100,8 +100,8 @@ class ConsumerOffsets:
         if known is not None and offset < known.offset:
             log.warning(
                 "committed offset moved back group=%s topic=%s queue=%d from=%d to=%d",
-                shown(group),
-                shown(queue.topic.decode()),
+                quoted(group),
+                quoted(queue.topic.decode()),
                 queue.queue_id,
                 known.offset,
                 offset,

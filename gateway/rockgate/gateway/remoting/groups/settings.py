@@ -20,7 +20,7 @@ class GroupSettings:
     """Settings by group."""
 
     def __init__(self, journal: Journal) -> None:
-        self._kept: KeyedFold[str, bytes] = KeyedFold(
+        self._fold: KeyedFold[str, bytes] = KeyedFold(
             journal, name="rocketmq groups", topic=TOPIC, key=str, value=bytes
         )
         # Every pull asks: what was read is remembered beside the bytes that it was read from.
@@ -29,39 +29,39 @@ class GroupSettings:
     @property
     def fold(self) -> Fold:
         """What the store feeds."""
-        return self._kept
+        return self._fold
 
     def of(self, group: str) -> SubscriptionGroupConfig:
         """A group's settings, or the defaults; they are shared and must not be changed."""
-        kept = self._kept.find(group)
-        if kept is None:
+        stored = self._fold.find(group)
+        if stored is None:
             return SubscriptionGroupConfig(group_name=group)
         known = self._decoded.get(group)
-        if known is not None and known[0] is kept:
+        if known is not None and known[0] is stored:
             return known[1]
-        settings = _read(kept)
+        settings = _read(stored)
         if len(self._decoded) >= DECODED_MAX:
             self._decoded.clear()
-        self._decoded[group] = (kept, settings)
+        self._decoded[group] = (stored, settings)
         return settings
 
     def is_set(self, group: str) -> bool:
         """Whether they were set."""
-        return self._kept.find(group) is not None
+        return self._fold.find(group) is not None
 
     def names(self) -> Iterator[str]:
         """Groups whose settings were set."""
-        return (group for group, _ in self._kept.items())
+        return (group for group, _ in self._fold.items())
 
     def set(self, settings: SubscriptionGroupConfig) -> None:
         """Let a group have these from now on."""
-        self._kept.put({settings.group_name: javajson.encode(settings)})
+        self._fold.put({settings.group_name: javajson.encode(settings)})
 
     def remove(self, group: str) -> None:
         """Let a group have the defaults again."""
         if self.is_set(group):
-            self._kept.put({group: None})
+            self._fold.put({group: None})
 
 
-def _read(kept: bytes) -> SubscriptionGroupConfig:
-    return javajson.decode(kept, SubscriptionGroupConfig, "group settings")
+def _read(stored: bytes) -> SubscriptionGroupConfig:
+    return javajson.decode(stored, SubscriptionGroupConfig, "group settings")

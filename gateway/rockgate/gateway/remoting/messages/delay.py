@@ -62,7 +62,7 @@ _REAL_QUEUE: Final = REAL_QUEUE_ID.encode()
 _LEFT_OUT: Final = frozenset(name.encode() for name in (*WAITING_MARKS, "WAIT", ""))
 _new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
-KEPT_FLAGS: Final = CLIENT_FLAGS | BORN_HOST_V6 | TRANSACTION_ROLLBACK
+PRESERVED_FLAGS: Final = CLIENT_FLAGS | BORN_HOST_V6 | TRANSACTION_ROLLBACK
 
 
 class Delays:
@@ -191,26 +191,26 @@ class Delays:
         entry = envelope.read(view)
         properties = envelope.properties_of(view, entry)
         # Tens of thousands may be due in a second: properties that stay are not parsed.
-        kept: list[bytes] = []
+        remaining: list[bytes] = []
         left_out: dict[bytes, bytes] = {}
         for part in properties.split(b"\x02"):
             name, _, value = part.partition(b"\x01")
             if name in _LEFT_OUT:
                 left_out.setdefault(name, value)
             else:
-                kept.append(part)
-        kept.append(b"WAIT\x01false\x02")
+                remaining.append(part)
+        remaining.append(b"WAIT\x01false\x02")
         draft = _new(
             Draft,
             (
                 *(b"", 0, 0),
                 bytes(view[entry.body_at : entry.body_at + entry.body_size]),
-                b"\x02".join(kept),
+                b"\x02".join(remaining),
                 0,
                 entry.born_ms,
                 entry.born_host,
                 entry.flag,
-                entry.sys_flag & KEPT_FLAGS,
+                entry.sys_flag & PRESERVED_FLAGS,
                 entry.reconsume_times,
                 *NOTHING_ELSE,
             ),

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from rockgate.gateway.remoting.messages.sender import CLIENT_FLAGS, Incoming, Taken
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import check_group
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
@@ -176,7 +176,7 @@ class Halves:
         log.warning(
             "half message discarded offset=%d group=%s checks=%d",
             half.offset,
-            shown(half.group),
+            quoted(half.group),
             half.check_count,
         )
 
@@ -221,21 +221,21 @@ def _state(body: bytes) -> Intake:
 def _delivered(properties: bytes) -> tuple[bytes, str, int]:
     """Return what is delivered of a half message's properties, and its real topic and queue."""
     topic, queue_id = b"", b"0"
-    kept = []
+    remaining = []
     for part in properties.split(b"\x02"):
         name, _, value = part.partition(b"\x01")
         if name not in _MARKS:
-            kept.append(part)
+            remaining.append(part)
         elif name == _REAL_TOPIC:
             topic = value
         elif name == _REAL_QUEUE:
             queue_id = value
-    return b"\x02".join(kept), topic.decode(), int(queue_id)
+    return b"\x02".join(remaining), topic.decode(), int(queue_id)
 
 
 def _draft(lying: Lying, queue: Queue, properties: bytes, transaction: int) -> Draft:
     entry = lying.entry
-    kept = entry.sys_flag & (CLIENT_FLAGS | envelope.BORN_HOST_V6)
+    flags = entry.sys_flag & (CLIENT_FLAGS | envelope.BORN_HOST_V6)
     return Draft(
         topic=queue.topic,
         queue_id=queue.queue_id,
@@ -246,7 +246,7 @@ def _draft(lying: Lying, queue: Queue, properties: bytes, transaction: int) -> D
         born_ms=entry.born_ms,
         born_host=entry.born_host,
         flag=entry.flag,
-        sys_flag=kept | transaction,
+        sys_flag=flags | transaction,
         reconsume_times=entry.reconsume_times,
         prepared_offset=entry.position,
     )

@@ -196,7 +196,7 @@ class Puller:
             ResponseCode.PULL_RETRY_IMMEDIATELY, b"NO_MATCHED_MESSAGE", at, start, end, [], 0
         )
 
-    def is_shown(self, queue: Queue, found: Slice, offset: int) -> bool:
+    def is_visible(self, queue: Queue, found: Slice, offset: int) -> bool:
         """Whether an offset of an entry is visible to readers."""
         if not queue.log_start <= offset < self.end(queue):
             return False

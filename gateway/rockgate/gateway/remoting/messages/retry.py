@@ -14,12 +14,12 @@ from typing import Final, NamedTuple, Protocol
 
 from rockgate.gateway.delay.headers import LEVEL
 from rockgate.gateway.remoting.groups.settings import GroupSettings
-from rockgate.gateway.remoting.messages.delay import KEPT_FLAGS, WAITING_MARKS
+from rockgate.gateway.remoting.messages.delay import PRESERVED_FLAGS, WAITING_MARKS
 from rockgate.gateway.remoting.messages.sender import CLIENT_FLAGS, Incoming, Taken
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import check_group, group_of
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.transcode import names
 from rockgate.gateway.transcode.lookup import FoundMessage
 from rockgate.protocol import entry as envelope
@@ -152,7 +152,7 @@ class Retries:
                 born_ms=entry.born_ms,
                 born_host=entry.born_host,
                 flag=entry.flag,
-                sys_flag=entry.sys_flag & KEPT_FLAGS,
+                sys_flag=entry.sys_flag & PRESERVED_FLAGS,
                 reconsume_times=min(times + 1, TIMES_MAX),
             ),
         )
@@ -252,9 +252,9 @@ def _count(properties: dict[str, str], times: int, times_max: int) -> None:
 def _tell(group: str, properties: Mapping[str, str]) -> None:
     log.info(
         "dead letter group=%s topic=%s origin=%s tries=%s reason=%s",
-        shown(group),
-        shown(properties.get(named.RETRY_TOPIC, "")),
-        shown(properties.get(named.ORIGIN_MESSAGE_ID, "")),
-        shown(properties[named.RECONSUME_TIME]),
-        shown(properties[named.DLQ_REASON]),
+        quoted(group),
+        quoted(properties.get(named.RETRY_TOPIC, "")),
+        quoted(properties.get(named.ORIGIN_MESSAGE_ID, "")),
+        quoted(properties[named.RECONSUME_TIME]),
+        quoted(properties[named.DLQ_REASON]),
     )

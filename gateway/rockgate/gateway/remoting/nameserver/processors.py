@@ -216,7 +216,7 @@ class NameServerRequests:
         """100: remember a value."""
         asked = headers.read(command, fields.PutKvHeader)
         try:
-            return _kept(self._kv.put(asked.namespace, asked.key, asked.value))
+            return _saved(self._kv.put(asked.namespace, asked.key, asked.value))
         except ValueError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"Not saved: {error}.") from error
 
@@ -234,7 +234,7 @@ class NameServerRequests:
     def delete(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """102: forget a value."""
         asked = headers.read(command, fields.KvHeader)
-        return _kept(self._kv.delete(asked.namespace, asked.key))
+        return _saved(self._kv.delete(asked.namespace, asked.key))
 
     def namespace(self, command: Command, caller: Caller) -> Reply:
         """219: all values of a namespace."""
@@ -301,7 +301,7 @@ def _guarded(handle: Handle, setting: str) -> Handle:
     return guarded
 
 
-async def _kept(change: Awaitable[None]) -> Reply:
+async def _saved(change: Awaitable[None]) -> Reply:
     """The answer, once a change of keys and values is on disk."""
     try:
         await change

@@ -58,7 +58,7 @@ _ranges: Final = msgspec.json.Decoder(list[OffsetRange]).decode
 _ids: Final = msgspec.json.Decoder(list[str]).decode
 
 
-_Shown = TypeVar("_Shown")
+_Described = TypeVar("_Described")
 CountEmpty = Callable[[OffsetRange], int]
 """How many offsets of a range hold nothing; -1 if there is no such partition."""
 
@@ -178,10 +178,10 @@ class OperatorRequests:
 
 
 async def _each(
-    ids: Iterable[str], describe: Callable[[str], Awaitable[_Shown | None]]
-) -> dict[str, _Shown]:
+    ids: Iterable[str], describe: Callable[[str], Awaitable[_Described | None]]
+) -> dict[str, _Described]:
     """What is known of each, a few in each turn: a description need not wait for anything."""
-    found: dict[str, _Shown] = {}
+    found: dict[str, _Described] = {}
     share = TimeSlice(TURN_SECONDS)
     for id_ in ids:
         each = await describe(id_)

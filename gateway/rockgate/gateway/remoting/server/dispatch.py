@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias, cast
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.errors import Refused, code_of
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
 from rockgate.protocol.errors import ProtocolError
@@ -144,7 +144,7 @@ def failed(command: Command, caller: Caller, error: Exception) -> Command:
     log.error(
         "request failed %s code=%s",
         caller.peer,
-        shown(request_name(command.code)),
+        quoted(request_name(command.code)),
         exc_info=error,
     )
     return Command(ResponseCode.SYSTEM_ERROR, remark="Internal server error; see the server log.")

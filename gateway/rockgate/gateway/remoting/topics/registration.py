@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, describe
-from rockgate.gateway.runtime.quoting import shown
+from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import DataVersion
@@ -94,7 +94,7 @@ class Registrar:
                         log.warning(
                             "name server rejected the registration address=%s: %s",
                             address,
-                            shown(answer.remark),
+                            quoted(answer.remark),
                         )
                 except OSError as error:  # the client's Unreachable and TimedOut among them
                     if not was_told:
