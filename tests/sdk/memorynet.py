@@ -5,8 +5,8 @@
     peer = net.listen("b:1") a peer that notes what it is asked and answers by script
     Link("b:1", dial=net.dial)
 
-A peer's script maps codes to what answers them: a function from the request to an answer, or to
-None, which leaves it unanswered.
+A peer's script maps codes to what answers them: a function from the request to an answer, to a
+future of one, or to None, which leaves it unanswered.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 from rockgate.protocol.remoting import headers
@@ -22,7 +23,7 @@ from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.connection import Connection
 
 T = TypeVar("T")
-Script = Callable[[Command], Command | None]
+Script = Callable[[Command], "Command | asyncio.Future[Command] | None"]
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -126,9 +127,16 @@ class MemoryTransport(asyncio.Transport):
             self.peer.asked.append(command)
             script = self.peer.script.get(command.code)
             answer = script(command) if script else Command(0)
-            if answer is not None:
+            if isinstance(answer, asyncio.Future):
+                answer.add_done_callback(partial(self._answer, command))
+            elif answer is not None:
                 self.connection.respond(command, answer)
                 self.flush()
+
+    def _answer(self, command: Command, answer: asyncio.Future[Command]) -> None:
+        if not answer.cancelled() and not self._is_closing:
+            self.connection.respond(command, answer.result())
+            self.flush()
 
 
 class Peer:

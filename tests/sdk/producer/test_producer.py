@@ -843,7 +843,7 @@ def test_brokers_that_are_all_away_are_waited_for_and_not_tried_without_end(last
         world = ProducerWorld("a", "b")
         find = world.name_server.script[105]
 
-        def answer(request: Command) -> Command | None:
+        def answer(request: Command) -> Command | asyncio.Future[Command] | None:
             # Time goes by only where something is waited for: who asks without pause must fail.
             return find(request) if len(world.name_server.of(105)) < 200 else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import Final
@@ -14,13 +14,34 @@ from rockgate.sdk.consumer.allocation import Allocation, Averagely
 RETRY_COUNT_MAX: Final = 16
 LOCK_S_MAX: Final = 30.0
 """A lock that was not renewed for so long may be somebody else's."""
+START_AGO: Final = timedelta(minutes=30)
+"""How long ago a group begins that is to start at a time, and is not told which."""
 SUSPEND_S_RANGE: Final = (0.01, 30.0)
 RANGES: Final = {
     "pull_count_max": (1, 1024),
+    "pull_interval_s": (0, 65.535),
     "batch_max": (1, 1024),
     "workers": (1, 1000),
+    "tries_max": (-1, 2**31 - 1),
+    "suspend_s": SUSPEND_S_RANGE,
+}
+FLOW_RANGES: Final = {
+    "count_max": (1, 65_535),
+    "size_max": (1, 1024 << 20),
+    "span_max": (1, 65_535),
+    "topic_count_max": (1, 6_553_500),
+    "topic_size_max": (1, 102_400 << 20),
 }
 """What RocketMQ's client allows."""
+PERIODS: Final = (
+    "consume_timeout_s",
+    "lock_renew_s",
+    "lock_s_max",
+    "rebalance_s",
+    "persist_s",
+    "retry_s",
+    "local_retry_s",
+)
 
 
 class Model(Enum):
@@ -66,11 +87,17 @@ class ConsumerSettings:
 
     model: Model = Model.CLUSTERING
     start: Start | datetime = Start.END
-    """The end, the beginning, or what was stored since a time."""
+    """The end, the beginning, or a time: for `Start.TIME` half an hour ago."""
     is_orderly: bool = False
     allocation: Allocation = field(default_factory=Averagely)
     flow: FlowLimits = field(default_factory=FlowLimits)
     pull_count_max: int = 32
+    pull_interval_s: float = 0.0
+    """How long after one that brought messages the next pull follows; else at once."""
+    pulls_carry_expression: bool = False
+    """Whether each pull says what is subscribed; else the broker goes by heartbeats."""
+    unit_mode: bool = False
+    """What heartbeats say of it, for clusters that are divided into units."""
     batch_max: int = 1
     """How many messages a listener is given at once, at most."""
     workers: int = 20
@@ -97,23 +124,31 @@ class ConsumerSettings:
     """How long until a listener is called again for a message that no broker took back."""
 
     def __post_init__(self) -> None:
-        for name, (least, most) in RANGES.items():
+        # Types are checked too: what is read from a file or an environment is not what mypy saw.
+        if not isinstance(self.model, Model):
+            raise ValueError(f"model must be a Model, not {self.model!r}.")
+        if not callable(getattr(self.allocation, "allocate", None)):
+            raise ValueError(f"allocation must be a strategy, not {self.allocation!r}.")
+        for name, range_ in RANGES.items():
+            _check(name, getattr(self, name), range_)
+        for name, range_ in FLOW_RANGES.items():
+            _check(f"flow.{name}", getattr(self.flow, name), range_)
+        for name in PERIODS:
             value = getattr(self, name)
-            if not least <= value <= most:
-                raise ValueError(f"{name} must be {least} to {most:,}, not {value:,}.")
-        least_s, most_s = SUSPEND_S_RANGE
-        if not least_s <= self.suspend_s <= most_s:
-            raise ValueError(f"suspend_s must be {least_s} to {most_s}, not {self.suspend_s}.")
+            if not value > 0:
+                raise ValueError(f"{name} must be more than 0, not {value}.")
         if self.lock_renew_s >= self.lock_s_max:
             raise ValueError(
                 f"lock_renew_s ({self.lock_renew_s}) must be less than lock_s_max "
                 f"({self.lock_s_max})."
             )
-        if isinstance(self.start, datetime):
+        if self.start is Start.TIME:
+            object.__setattr__(self, "start", datetime.now(UTC) - START_AGO)
+        elif isinstance(self.start, datetime):
             if self.start.tzinfo is None:
-                raise ValueError(f"Start time {self.start} has no time zone.")
-        elif self.start is Start.TIME:
-            raise ValueError("Give the time to start from as a datetime.")
+                raise ValueError(f"start ({self.start}) has no time zone.")
+        elif not isinstance(self.start, Start):
+            raise ValueError(f"start must be a Start or a datetime, not {self.start!r}.")
 
     @property
     def retry_count_max(self) -> int:
@@ -133,4 +168,11 @@ class ConsumerSettings:
             group_name=group,
             message_model=self.model.value,
             consume_from_where=self.start_kind.value,
+            unit_mode=self.unit_mode,
         )
+
+
+def _check(name: str, value: float | None, range_: tuple[float, float]) -> None:
+    least, most = range_
+    if value is not None and not least <= value <= most:
+        raise ValueError(f"{name} must be {least:,} to {most:,}, not {value:,}.")

@@ -30,7 +30,8 @@ class LitePullSettings:
             raise ValueError(
                 f"auto_commit_s must be at least {COMMIT_S_MIN:g}, not {self.auto_commit_s:g}."
             )
-        self.pulling()
+        # Checked there, and `Start.TIME` has become a time.
+        object.__setattr__(self, "start", self.pulling().start)
 
     def pulling(self) -> ConsumerSettings:
         """The same for what pulls a queue."""
@@ -39,6 +40,8 @@ class LitePullSettings:
             allocation=self.allocation,
             flow=self.flow,
             pull_count_max=self.pull_count_max,
+            # Queues that are assigned by hand are in no heartbeat.
+            pulls_carry_expression=True,
             rebalance_s=self.rebalance_s,
             retry_s=self.retry_s,
         )

@@ -106,7 +106,8 @@ class Puller:
                 if pulled.status is PullStatus.OFFSET_ILLEGAL:
                     await self._correct(pulled)
                     return
-                self._take(pulled)
+                if self._take(pulled) and self._context.settings.pull_interval_s:
+                    await asyncio.sleep(self._context.settings.pull_interval_s)
             except (Closed, asyncio.CancelledError):
                 raise
             except SdkError as failed:
@@ -156,6 +157,7 @@ class Puller:
                 count_max=context.settings.pull_count_max,
                 sub_version=version,
                 commit_offset=self._commit_offset,
+                with_expression=context.settings.pulls_carry_expression,
             )
         except Refused as refused:
             if refused.code not in UNKNOWN_TO_BROKER:
@@ -172,7 +174,8 @@ class Puller:
             return None
         return self._context.offsets.get(self._queue) or None
 
-    def _take(self, pulled: Pulled) -> None:
+    def _take(self, pulled: Pulled) -> bool:
+        """Hand over what was pulled; whether there was anything."""
         context, cached = self._context, self._cached
         messages: list[Received] = []
         if pulled.status is PullStatus.FOUND:
@@ -200,6 +203,7 @@ class Puller:
         elif not cached.count:
             # Nothing of what was passed over is wanted: the group is beyond it.
             context.offsets.update(self._queue, pulled.next_offset, increase_only=True)
+        return bool(messages)
 
     async def _correct(self, pulled: Pulled) -> None:
         _log.warning(
