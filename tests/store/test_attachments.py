@@ -8,7 +8,7 @@ def test_nothing_is_attached_twice() -> None:
     world = Keeping()
     seen: list[int] = []
     world.store.attach(on_append=lambda queue: seen.append(queue.next_offset))
-    with pytest.raises(ValueError, match="attached before: on_append"):
+    with pytest.raises(ValueError, match="Already attached: on_append"):
         world.store.attach(on_append=lambda queue: None, on_flushed=seen.append)
     world.store.attach(on_flushed=seen.append)
     world.topic("a")

@@ -50,7 +50,7 @@ class Parts(Protocol):
 def attach(parts: Parts, taken: set[str], given: Attachments) -> None:
     """Hang what is given on to the parts; ValueError for what was attached before."""
     if again := taken & given.keys():
-        raise ValueError(f"attached before: {', '.join(sorted(again))}")
+        raise ValueError(f"Already attached: {', '.join(sorted(again))}.")
     taken.update(given)
     if "redeliver" in given:
         parts.deliveries.redeliver = given["redeliver"]

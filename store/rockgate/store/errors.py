@@ -48,8 +48,8 @@ class DiskFailed(StoreError):
 
     def __init__(self, path: str, error: OSError) -> None:
         super().__init__(
-            f"fsync of {path} failed: {error.strerror or error}; the server is "
-            "read-only until it is restarted."
+            f"Failed to fsync {path}: {error.strerror or error}. The server is read-only until "
+            "it is restarted; check the disk first."
         )
         self.path = path
         self.error = error
@@ -67,7 +67,10 @@ class StoreLocked(StoreError):
     """Another process has this data directory."""
 
     def __init__(self, path: str, owner: str) -> None:
-        super().__init__(f"{path} is in use by process {owner}; stop it or set another --data-dir.")
+        super().__init__(
+            f"Data directory {path} is in use by process {owner}. Stop it, or set another "
+            "--data-dir."
+        )
         self.path = path
         self.owner = owner
 
@@ -76,7 +79,7 @@ class StoreCorrupt(StoreError):
     """Bytes that were known to be safe are damaged; starting would lose data silently."""
 
     def __init__(self, file: str, position: int, reason: str) -> None:
-        super().__init__(f"{file} is damaged at position {position}: {reason}")
+        super().__init__(f"{file} is damaged at position {position}: {reason.rstrip('.')}.")
         self.file = file
         self.position = position
         self.reason = reason
@@ -88,9 +91,9 @@ class SettingChanged(StoreError):
     def __init__(self, setting: str, *, made_with: int, now: int, where: str) -> None:
         name = setting.rpartition(".")[2]
         super().__init__(
-            f"the log in {where} was created with {name}={made_with}, but the setting "
-            f"is {now}; {name} is fixed for the lifetime of a data directory: set "
-            f"{setting} to {made_with}, or use another data directory"
+            f"The log in {where} was created with {name}={made_with}, but the setting is {now}. "
+            f"A data directory never changes its {name}: set {setting} to {made_with}, or use "
+            "another data directory."
         )
         self.setting = setting
         self.made_with = made_with
@@ -100,7 +103,7 @@ class FormatTooNew(StoreError):
     """What was read is whole, but a later release wrote it and this one does not know all of it."""
 
     def __init__(self, what: str, found: str) -> None:
-        super().__init__(f"{what} {found}; start the release that wrote it")
+        super().__init__(f"{what} {found}. Use the release that wrote it, or a later one.")
         self.what = what
         self.found = found
 
@@ -109,7 +112,7 @@ class FlushTimeout(StoreError):
     """The entry is stored, but its flush did not come back within the time given."""
 
     def __init__(self, position: int) -> None:
-        super().__init__(f"Position {position} was not flushed in time.")
+        super().__init__(f"Position {position} was not flushed in time; it may still be.")
         self.position = position
 
 

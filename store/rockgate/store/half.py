@@ -82,7 +82,7 @@ def encode(change: Prepared | Checked | Decided) -> bytes:
 
 def decode(change: Change) -> Any:
     """Return what an entry says; StoreCorrupt if it cannot be read."""
-    what, body = "record of half messages", change.body
+    what, body = "Record of half messages", change.body
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
         return _DECODERS[body[1]].decode(body[2:])
@@ -297,7 +297,7 @@ class HalfMessages:
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
-        what = "snapshot of half messages"
+        what = "Snapshot of half messages"
         for piece in slices:
             check_format(piece[0] if piece else 0, FORMAT, what)
             try:

@@ -101,7 +101,7 @@ def replay(
                 count += 1
         except EntryError as error:
             segment = segments.find(walk.position)
-            path = segments.path(segment) if segment else "the log"
+            path = segments.path(segment) if segment else "The log"
             raise StoreCorrupt(path, walk.position, error.reason) from error
     return count
 
@@ -139,7 +139,7 @@ def open_keys(
     try:
         start = keys.recover(log_end=log.end, rebuild_from=log.start)
     except StoreFull as error:
-        _log.error("key index is disabled in this run: %s", error)
+        _log.error("Key index is disabled until the next start: %s", error)
         return None
     if log.end - start > AT_ONCE_BYTES:
         keys.missed_from = start

@@ -256,7 +256,7 @@ class Store:
         """Make what recovery found durable, and take nothing before there is an epoch."""
         self.beginning = Beginning(self._segments, self._directory, self.found)
         self._allocator.step()
-        self.appender.fail(StoreReadOnly("no epoch has begun: the store is read only"))
+        self.appender.fail(StoreReadOnly("The store is read-only until an epoch begins."))
         if self.log.end > self.checkpointer.position:
             self.checkpointer.take()
         self.syncs.check()
@@ -354,14 +354,14 @@ class Store:
         if self._is_closed:
             return
         self._is_closed = True
-        self.appender.refusal = StoreClosed("the store is closed")
+        self.appender.refusal = StoreClosed("The store is closed; the server is stopping.")
         self.retention.stop()
         self.threads.stop()
         try:
             self._leave_clean()
         except DiskFailed as failure:
             # The next start finds that this one did not end well, and looks at all of it.
-            _log.error("closed without saving the last changes: %s", failure)
+            _log.error("Closed without saving the last changes: %s", failure)
         finally:
             self.queues.close()
             self.delay.units.close()
@@ -381,6 +381,8 @@ class Store:
                 last()
             except StoreFull as error:
                 # What is in the log is safe without, and a start goes through a little more of it.
-                _log.error("stopped without space left on device: %s", error)
+                _log.error(
+                    "Stopped without saving everything; the next start replays more: %s", error
+                )
         self.syncs.check()
         self.beginning.end()

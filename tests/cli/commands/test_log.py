@@ -245,7 +245,7 @@ def test_a_repair_that_is_not_possible_ends_with_1_and_says_why(data: Path) -> N
     place = positions(data)[5]
     result = run("repair", "--data-dir", data, "--truncate-at", place + 1)
     assert result.exit_code == 1
-    assert f"the entry at {place} ends at" in result.stderr
+    assert f"The entry at {place} ends at" in result.stderr
 
 
 def test_a_repair_beside_a_running_server_is_refused(data: Path, tmp_path: Path) -> None:

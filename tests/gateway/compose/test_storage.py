@@ -67,6 +67,15 @@ async def test_a_directory_in_use_is_a_reason_not_to_start(tmp_path: Path) -> No
     store.close()
 
 
+async def test_a_damaged_log_is_a_reason_not_to_start_and_comes_with_advice(tmp_path: Path) -> None:
+    (await open_store(tmp_path, SMALL)).close()
+    (tmp_path / "commitlog" / f"{0:020d}").unlink()
+    with pytest.raises(
+        StartError, match=r"is damaged .*\. To find a repair, run `rockgate log check`\."
+    ):
+        await open_store(tmp_path, SMALL)
+
+
 async def test_a_directory_that_cannot_be_made_is_a_reason_not_to_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StartError, match=r"Cannot open the store in .*Not a directory"):

@@ -234,7 +234,7 @@ def test_what_a_power_cut_leaves_behind_the_flushed_position_is_a_note() -> None
     assert report.is_clean
     assert report.log_end == end
     [note] = report.notes
-    assert f"the log ends at {end}" in note
+    assert f"The log ends at {end}" in note
     assert "checksum" in note
 
 

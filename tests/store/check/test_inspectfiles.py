@@ -12,7 +12,7 @@ from rockgate.store.testing.memory_files import MemoryDisk
 def test_a_finding_reads_as_one_sentence() -> None:
     finding = Finding("data/commitlog/0", 77, "body checksum mismatch, stored 12345678")
     assert str(finding) == (
-        "data/commitlog/0 is damaged at position 77: body checksum mismatch, stored 12345678"
+        "data/commitlog/0 is damaged at position 77: body checksum mismatch, stored 12345678."
     )
 
 

@@ -140,8 +140,8 @@ def test_a_position_behind_damage_is_refused() -> None:
     damage(keeping.disk, pieces[4])
     with pytest.raises(
         CannotRepair,
-        match=f"the server could not start .* damaged at position {pieces[4].position}: .*"
-        f"the log can be truncated at {pieces[4].position}",
+        match=f"A server could not start .* damaged at position {pieces[4].position}: .*"
+        f"The log can be truncated at {pieces[4].position}",
     ):
         truncate(keeping.disk.root(), pieces[9].position)
 
@@ -150,13 +150,15 @@ def test_a_position_inside_a_group_is_refused() -> None:
     keeping = furnished()
     pieces = entries(keeping.disk)
     index = max(i for i, piece in enumerate(pieces) if piece.entry.sys_flag >> 17 & 1)
-    with pytest.raises(CannotRepair, match=f"which starts at {pieces[index - 1].position}"):
+    with pytest.raises(
+        CannotRepair, match=f"group of entries that starts at {pieces[index - 1].position}"
+    ):
         truncate(keeping.disk.root(), pieces[index + 1].position)
 
 
 @pytest.mark.parametrize("position", [0, SEGMENT - 1, 1 << 40])
 def test_a_position_outside_the_log_is_refused(position: int) -> None:
-    with pytest.raises(CannotRepair, match=f"the log covers {SEGMENT} to"):
+    with pytest.raises(CannotRepair, match=f"The log only covers positions {SEGMENT} to"):
         truncate(furnished().disk.root(), position)
 
 
@@ -171,7 +173,7 @@ def test_a_log_that_no_server_could_start_from_is_never_made() -> None:
     first = entries(keeping.disk)[0]
     for is_forced in (False, True):
         with pytest.raises(
-            CannotRepair, match=r"the server could not start .* can be truncated at \d+"
+            CannotRepair, match=r"A server could not start .* can be truncated at \d+"
         ):
             truncate(keeping.disk.root(), first.position, is_forced=is_forced)
     assert _content(keeping.disk) == before

@@ -301,7 +301,7 @@ def test_a_full_disk_is_store_full_and_leaves_no_file(
 
     monkeypatch.setattr(os, "posix_fallocate", refuse)
     directory = DiskDirectory(tmp_path)
-    with pytest.raises(StoreFull, match="no space left on device for a"):
+    with pytest.raises(StoreFull, match="No space left on device for a"):
         directory.allocate("a", SIZE)
     assert directory.names() == []
 
@@ -314,7 +314,7 @@ def test_a_full_disk_while_a_plain_file_grows_is_store_full(
 
     file = DiskDirectory(tmp_path).create("a")
     monkeypatch.setattr(os, "pwrite", refuse)
-    with pytest.raises(StoreFull, match="no space left on device for a"):
+    with pytest.raises(StoreFull, match="No space left on device for a"):
         file.write(0, b"x")
     file.close()
 

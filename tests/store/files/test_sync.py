@@ -56,7 +56,7 @@ def test_after_a_failed_sync_none_is_tried_whichever_file_it_is_of() -> None:
     file, mapping = directory.create("file"), directory.allocate("mapped", 4096)
     below = directory.child("below")
     disk.plan = failing()
-    with pytest.raises(DiskFailed, match=r"fsync of //file failed: injected"):
+    with pytest.raises(DiskFailed, match=r"Failed to fsync //file: injected"):
         file.sync()
     count = disk.operation_count
     for sync in (file.sync, mapping.sync, directory.sync, below.sync, below.create("x").sync):
@@ -97,7 +97,7 @@ def test_a_sync_that_was_under_way_when_another_failed_is_not_trusted() -> None:
         with pytest.raises(DiskFailed):
             syncs.run("other", fail)
 
-    with pytest.raises(DiskFailed, match="fsync of other failed: injected"):
+    with pytest.raises(DiskFailed, match="Failed to fsync other: injected"):
         syncs.run("slow", slow)
 
 
@@ -113,8 +113,8 @@ def test_a_failure_is_told_once_and_loudly(caplog: pytest.LogCaptureFixture) -> 
     assert told == [syncs.failure]
     [line] = caplog.records
     assert line.levelno == logging.ERROR
-    assert "fsync of / failed: injected; the server is read-only until" in line.message
-    assert line.message.endswith("restarted.")
+    assert "Failed to fsync /: injected. The server is read-only until" in line.message
+    assert line.message.endswith("check the disk first.")
 
 
 def test_a_file_that_cannot_be_made_is_no_failed_disk() -> None:
@@ -132,7 +132,7 @@ def test_a_directory_that_cannot_be_opened_to_be_synced_is_no_failed_disk(tmp_pa
     syncs = Syncs()
     directory = SyncedDirectory(DiskDirectory(tmp_path / "data"), syncs)
     shutil.rmtree(tmp_path / "data")
-    with pytest.raises(StoreError, match="cannot open"):
+    with pytest.raises(StoreError, match="Cannot open"):
         directory.sync()
     assert syncs.failure is None
 

@@ -61,7 +61,7 @@ def test_ten_thousand_topics_are_one_change_and_more_are_several_that_fit() -> N
 
 
 def test_one_item_that_no_change_can_hold_is_refused() -> None:
-    with pytest.raises(EntryTooLarge, match="config record"):
+    with pytest.raises(EntryTooLarge, match="Config record"):
         list(encode(TopicChangeKind.CONFIG, [ConfigSet(ID, {"k": "v" * CHANGE_SIZE_MAX})]))
 
 

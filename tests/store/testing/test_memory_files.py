@@ -341,7 +341,7 @@ def test_a_full_disk_refuses_an_allocation_and_leaves_no_file() -> None:
     disk = MemoryDisk(capacity=SIZE)
     root = disk.root()
     root.allocate("a", SIZE - 1)
-    with pytest.raises(StoreFull, match="no space left on device for b"):
+    with pytest.raises(StoreFull, match="No space left on device for b"):
         root.allocate("b", 2)
     assert root.names() == ["a"]
     assert root.space() == (1, SIZE)

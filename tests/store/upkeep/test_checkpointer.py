@@ -282,8 +282,8 @@ def test_a_checkpoint_that_fails_is_logged_and_the_next_one_holds_everything(
     heard: list[str] = []
     with caplog.at_level(logging.ERROR):
         parts.checkpointer.take(lambda: heard.append("done"))
-    reason = "[Errno 28] injected" if kind == "sync" else "no space left on device"
-    assert f"checkpoint failed: {reason}" in caplog.text
+    reason = "[Errno 28] injected" if kind == "sync" else "No space left on device"
+    assert f"Checkpoint failed and will be retried: {reason}" in caplog.text
     assert heard == ["done"]
     assert parts.file.newest.flushed == 0
     assert not parts.checkpointer.is_running

@@ -16,7 +16,7 @@ from rockgate.gateway.runtime.errors import StartError
 from rockgate.gateway.topics.policy import queue_policy
 from rockgate.store.clock import SystemClock
 from rockgate.store.config import StoreConfig
-from rockgate.store.errors import StoreError
+from rockgate.store.errors import StoreCorrupt, StoreError
 from rockgate.store.files.interface import DiskDirectory
 from rockgate.store.keys.entrykeys import RecordKeys, no_keys
 from rockgate.store.log.commitlog import NO_HOST
@@ -53,7 +53,9 @@ async def open_store(
             ).begin_epoch()
         )
     except (StoreError, ValueError) as error:
-        raise StartError(f"Cannot open the store in {path}: {str(error).rstrip('.')}.") from error
+        advice = " To find a repair, run `rockgate log check`."
+        reason = f"{str(error).rstrip('.')}.{advice if isinstance(error, StoreCorrupt) else ''}"
+        raise StartError(f"Cannot open the store in {path}: {reason}") from error
     except OSError as error:
         raise StartError(f"Cannot open the store in {path}: {error.strerror or error}.") from error
 

@@ -139,7 +139,7 @@ class EmptyOffsets:
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
-        what = "snapshot of empty offsets"
+        what = "Snapshot of empty offsets"
         for piece in slices:
             check_format(piece[0] if piece else 0, _FORMAT, what)
             try:

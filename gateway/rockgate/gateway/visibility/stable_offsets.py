@@ -214,7 +214,7 @@ class StableOffsets:
         try:
             marker = read_marker(change.body)
         except MalformedBatch as error:
-            raise StoreCorrupt("transaction marker", change.position, str(error)) from error
+            raise StoreCorrupt("Transaction marker", change.position, str(error)) from error
         if marker is not None:
             offset = change.queue_offset
             self.ended(
@@ -255,7 +255,7 @@ class StableOffsets:
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
-        what = "snapshot of open transactions"
+        what = "Snapshot of open transactions"
         for piece in slices:
             check_format(piece[0] if piece else 0, _FORMAT, what)
             try:

@@ -130,7 +130,7 @@ def _check_log(
     report.segment_count = len(row.segments)
     report.log_start = row.start
     if checkpoint is None or not checkpoint.sequence:
-        report.notes.append("there is no checkpoint, so no part of the log is known to be flushed")
+        report.notes.append("There is no checkpoint, so no part of the log is known to be flushed.")
         checkpoint = Checkpoint(flushed=row.start)
     flushed = report.flushed = checkpoint.flushed
     for problem in row.problems:
@@ -198,7 +198,7 @@ def _note_end(report: Report, piece: Damaged | Unwritten | Filler, group: int | 
     else:
         return
     report.notes.append(
-        f"the log ends at {report.log_end}: {reason}; the next start moves the rest to lost/"
+        f"The log ends at {report.log_end}: {reason}; the next start moves the rest to lost/."
     )
 
 
@@ -212,8 +212,8 @@ def _check_snapshots(directory: Directory, report: Report) -> None:
                 findings.append(damage)
             elif header is not None and header.needs > report.log_end:
                 report.notes.append(
-                    f"snapshot {name} requires the log up to {header.needs}; the next start "
-                    "removes it"
+                    f"Snapshot {name} requires the log up to {header.needs}; the next start "
+                    "removes it."
                 )
             elif header is not None and header.replay_from >= report.log_start:
                 usable += 1

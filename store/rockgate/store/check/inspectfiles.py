@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         place = "position" if self.is_in_log else "byte"
-        return f"{self.file} is damaged at {place} {self.position}: {self.reason}"
+        return f"{self.file} is damaged at {place} {self.position}: {self.reason.rstrip('.')}."
 
 
 class MappedFile:
@@ -268,6 +268,12 @@ def check_snapshots(
             found = Finding(file.name, damage.position, reason, is_mendable=True, is_in_log=False)
             yield name, None, found
         except FormatTooNew as error:
-            yield name, None, Finding(file.name, 0, str(error), is_in_log=False)
+            yield (
+                name,
+                None,
+                Finding(
+                    file.name, 0, f"{error.found}; use the release that wrote it", is_in_log=False
+                ),
+            )
         finally:
             file.close()

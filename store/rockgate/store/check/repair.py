@@ -60,16 +60,16 @@ def truncate(
             refusal = refusal_of(directory, opens, lambda shadow: _truncate(shadow, position))
             if refusal is None:
                 return _truncate(directory, position, on_progress)
-            reason = f"the server could not start from what would remain: {refusal.reason}"
+            reason = f"A server could not start from the truncated log: {refusal.reason}"
         except CannotRepair as error:
             refusal, reason = None, str(error)
         if refusal is not None and not refusal.is_repairable:
             raise CannotRepair(refusal.reason)
         best = best_position(directory, opens)
         if best is not None:
-            raise CannotRepair(f"{reason}; the log can be truncated at {best}", best)
+            raise CannotRepair(f"{reason} The log can be truncated at {best}.", best)
         if not is_forced:
-            raise CannotRepair(f"{reason}; the log cannot be truncated")
+            raise CannotRepair(f"{reason} The log cannot be truncated.")
         return _keep_all(directory)
     finally:
         directory.unlock()
@@ -91,7 +91,7 @@ def _truncate(
     directory: Directory, position: int, on_progress: OnProgress = lambda size: None
 ) -> Repaired:
     if not directory.has_child(COMMITLOG) or not list(_starts(directory.child(COMMITLOG))):
-        raise CannotRepair(f"{directory.path} does not contain a log")
+        raise CannotRepair(f"Directory {directory.path} does not contain a log.")
     before, size = _read(directory)
     row = Row(directory.child(COMMITLOG), size)
     try:
@@ -202,12 +202,12 @@ class _Survey:
         end = row.segments[-1].start + row.segment_size
         if not row.start <= position <= end:
             instead = end if position > end else None
-            raise CannotRepair(f"the log covers {row.start} to {end}", instead)
+            raise CannotRepair(f"The log only covers positions {row.start} to {end}.", instead)
         for problem in row.problems:
             # The file that holds the position gets its size back, and later ones go.
             good_to = problem.position if problem.good_to is None else problem.good_to
             if position > good_to:
-                reason = f"{problem.file} at position {problem.position}: {problem.reason}"
+                reason = f"{problem.file} is damaged at {problem.position}: {problem.reason}."
                 raise CannotRepair(reason, problem.position)
         self._walk(position, on_progress)
 
@@ -222,11 +222,11 @@ class _Survey:
                 unwritten = begin if unwritten is None else unwritten
                 continue
             if unwritten is not None:
-                reason = f"unwritten space at {unwritten}: the log ends there"
+                reason = f"The log ends at {unwritten}: unwritten space follows."
                 raise CannotRepair(reason, unwritten)
             if end > position:
                 reason = (
-                    f"the entry at {piece.position} ends at {end}: choose one of these positions"
+                    f"The entry at {piece.position} ends at {end}; choose one of these positions."
                 )
                 raise CannotRepair(reason, begin)
             if isinstance(piece, Whole):
@@ -242,5 +242,5 @@ class _Survey:
             # Of a segment that is not full, the last one that holds anything.
             self.end = unwritten
         elif group is not None:
-            reason = f"this would split a group of entries, which starts at {group}"
+            reason = f"Position {position} is within the group of entries that starts at {group}."
             raise CannotRepair(reason, group)

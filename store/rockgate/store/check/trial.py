@@ -79,7 +79,7 @@ def refusal_of(
     except (CannotOpen, StoreError, ValueError) as error:
         return Refusal(reason=str(error), is_repairable=False)
     except OSError as error:
-        return Refusal(reason=error.strerror or str(error), is_repairable=False)
+        return Refusal(reason=f"{error.strerror or error}.", is_repairable=False)
     finally:
         shadow.close()
     return None

@@ -12,7 +12,7 @@ from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state.fold import Change, check_format
 
 DELAY_TOPIC: Final = b"rmq_sys_rockgate_delay"
-_WHAT: Final = f"record of {DELAY_TOPIC.decode()}"
+_WHAT: Final = f"Record of {DELAY_TOPIC.decode()}"
 FORMAT: Final = 1
 _PART: Final = 20_000
 """Items of one change: far below what a change may take."""

@@ -36,7 +36,7 @@ from rockgate.store.state.topics import Topics
 _FORMAT: Final = 1
 _SLICE_UNITS: Final = 2_000
 _NEVER: Final = 1 << 62
-_SNAPSHOT: Final = "delay snapshot"
+_SNAPSHOT: Final = "Delay snapshot"
 
 _new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 

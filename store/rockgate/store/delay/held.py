@@ -170,7 +170,7 @@ class HeldEntries:
         if change.topic == TOPICS_TOPIC:
             self._forget_topics(deleted_ids(change))
             return
-        body, what = change.body, f"record of {HELD_TOPIC.decode()}"
+        body, what = change.body, f"Record of {HELD_TOPIC.decode()}"
         check_format(body[0] if body else 0, _FORMAT, what, change.position)
         try:
             kind = HeldChangeKind(body[1])
@@ -243,7 +243,7 @@ class HeldEntries:
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
-        what = "snapshot of held entries"
+        what = "Snapshot of held entries"
         found: dict[tuple[Key, int], Held] = {}
         for piece in slices:
             check_format(piece[0] if piece else 0, _FORMAT, what)

@@ -99,7 +99,7 @@ class Units:
         try:
             return self._allocate(name, size)
         except StoreFull as error:
-            _log.error("delivery schedule is held in memory: %s", error)
+            _log.error("Keeping part of the delivery schedule in memory: %s", error)
             return _Memory(size)
 
     def add(

@@ -134,9 +134,7 @@ class Directory(Protocol):
 def full_or_same(error: OSError, name: str) -> Exception:
     """Return StoreFull for an error that says so, and any other as it is."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreFull(
-            f"no space left on device for {name}" if name else "no space left on device"
-        )
+        return StoreFull(f"No space left on device{name and f' for {name}'}; free disk space.")
     return error
 
 
@@ -294,7 +292,7 @@ class DiskDirectory:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             # No descriptor was free, perhaps: that is no word of the disk's, and may pass.
-            raise StoreError(f"cannot open {self.path} for fsync: {error.strerror}") from error
+            raise StoreError(f"Cannot open {self.path} for fsync: {error.strerror}.") from error
         try:
             os.fsync(descriptor)
         finally:

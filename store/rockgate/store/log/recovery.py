@@ -101,7 +101,7 @@ def _require(segments: Segments, position: int) -> None:
     row = segments.row
     if row and row[0].start <= position <= row[-1].end:
         return
-    path = segments.path(row[-1]) if row else "the log"
+    path = segments.path(row[-1]) if row else "The log"
     ends = f"from {row[0].start} to {row[-1].end}" if row else "nowhere"
     reason = f"the checkpoint covers this position, but the log covers {ends}: a segment is missing"
     raise StoreCorrupt(path, position, reason)
@@ -181,7 +181,9 @@ def keep_aside(aside: Directory, position: int, pieces: list[memoryview]) -> tup
     if not size:
         return 0, ""
     if aside.space()[0] < size:
-        raise StoreFull(f"no space left on device to save {size:,} bytes of the log")
+        raise StoreFull(
+            f"No space left on device to save {size:,} bytes of the log; free disk space."
+        )
     name = _free_name(aside, f"{position:020d}-{size}")
     file = aside.create(name)
     written = 0

@@ -273,8 +273,8 @@ class Segments:
         free, total = self._directory.space()
         if free < self.segment_size + reserved(total):
             raise StoreFull(
-                f"no space left on device for {name}: {free:,} bytes are free, a segment is "
-                f"{self.segment_size:,}, and {reserved(total):,} are reserved"
+                f"No space left on device for {name}: {free:,} bytes are free, a segment is "
+                f"{self.segment_size:,}, and {reserved(total):,} are reserved. Free disk space."
             )
         mapping = self._directory.allocate(name + _UNFINISHED, self.segment_size)
         try:

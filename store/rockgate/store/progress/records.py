@@ -194,7 +194,7 @@ def encode_removals(removals: Sequence[Removed]) -> Iterator[bytes]:
 def decode(change: Change) -> tuple[ProgressRecordKind, list[Any]]:
     """Return the kind and the items of a change."""
     body = change.body
-    what = f"record of {PROGRESS_TOPIC.decode()}"
+    what = f"Record of {PROGRESS_TOPIC.decode()}"
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
         kind = ProgressRecordKind(body[1] if len(body) > 1 else 0)
@@ -228,7 +228,7 @@ def pack_slice(helds: Sequence[bytes]) -> bytes:
 
 def unpack_slice(data: bytes) -> list[Held]:
     """Return what a slice holds."""
-    what = "snapshot of group progress"
+    what = "Snapshot of group progress"
     check_format(data[0] if data else 0, FORMAT, what)
     try:
         return _held.decode(memoryview(data)[1:])

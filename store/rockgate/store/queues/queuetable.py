@@ -300,7 +300,7 @@ class QueueTable:
                 self.write(stretch)
             except StoreFull as error:
                 # A checkpoint writes it when there is room; until then its units are in memory.
-                _log.warning("queue index is not written for now: %s", error)
+                _log.warning("Queue index is not written until there is space: %s", error)
                 self.give_back(stretch)
                 break
             while self.adopt(stretch):

@@ -85,7 +85,7 @@ def entry_of(log: CommitLog, queue: QueueView, unit: Unit) -> Slice:
 def misplaced(queue: QueueView, offset: int, position: int) -> StoreCorrupt:
     """Return the error of a unit that points to no entry of its own."""
     return StoreCorrupt(
-        f"index of queue {queue.queue_id} of {queue.topic.decode()}",
+        f"Index of queue {queue.queue_id} of {queue.topic.decode()}",
         position,
-        f"no entry for offset {offset} there; remove queueindex/ to rebuild it",
+        f"no entry for offset {offset}; to rebuild the index, remove queueindex/ and restart",
     )

@@ -72,12 +72,12 @@ class Epochs:
         """Return the body of the entry that begins an epoch, the next one unless it is named."""
         number = self.next_number if number is None else number
         if number < self.next_number:
-            raise ValueError(f"epoch {number} cannot follow epoch {self._last}")
+            raise ValueError(f"Epoch {number} cannot follow epoch {self._last}.")
         return _CHANGE.pack(_FORMAT, number)
 
     def apply(self, change: Change) -> None:
         """Take in the start of an epoch."""
-        what, body = "epoch entry", change.body
+        what, body = "Epoch entry", change.body
         check_format(body[0] if body else 0, _FORMAT, what, change.position)
         if len(body) != _CHANGE.size:
             raise StoreCorrupt(what, change.position, f"its body is {len(body)} bytes")
@@ -95,7 +95,7 @@ class Epochs:
         """Replace the epochs."""
         self.clear()
         for piece in slices:
-            what = "snapshot of epochs"
+            what = "Snapshot of epochs"
             check_format(piece[0] if piece else 0, _FORMAT, what)
             if (len(piece) - 1) % _ITEM.size:
                 raise StoreCorrupt(what, 0, f"it is {len(piece) - 1} bytes")

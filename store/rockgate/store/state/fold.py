@@ -200,4 +200,4 @@ def check_format(version: int, version_max: int, what: str, position: int = 0) -
     if version > version_max:
         raise FormatTooNew(what, f"has format {version}; the newest supported is {version_max}")
     if version == 0:
-        raise StoreCorrupt(what, position, "has no format version")
+        raise StoreCorrupt(what, position, "no format version")

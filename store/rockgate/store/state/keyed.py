@@ -54,7 +54,7 @@ class KeyedFold(Generic[K, V]):
         self.name = name
         self.topics = frozenset({topic})
         self._topic = topic
-        self._what = f"record of {name}"
+        self._what = f"Record of {name}"
         self._journal = journal
         self._slice_places = slice_places
         self._records: dict[K, Record[K, V]] = {}
@@ -150,7 +150,7 @@ class KeyedFold(Generic[K, V]):
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
-        what = f"snapshot of {self.name}"
+        what = f"Snapshot of {self.name}"
         for data in slices:
             check_format(data[0] if data else 0, FORMAT, what)
             try:

@@ -357,7 +357,7 @@ class Snapshotter:
     @staticmethod
     def _told(failure: Exception | None) -> None:
         if failure is not None and not isinstance(failure, DiskFailed):
-            _log.error("snapshot failed: %s", failure)
+            _log.error("Snapshot failed and will be retried: %s", failure)
 
     def take_last(self) -> None:
         """Give up what is under way, and take a whole one if there is anything new: a stop does."""

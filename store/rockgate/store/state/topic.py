@@ -152,7 +152,7 @@ def pack_slice(version: int, pieces: Sequence[Piece]) -> bytes:
 
 def unpack_slice(data: bytes) -> tuple[int, Iterator[Topic], Sequence[LogStarts]]:
     """Return the version, the topics and the log starts of a slice."""
-    what = "snapshot of topics"
+    what = "Snapshot of topics"
     check_format(data[0] if data else 0, SLICE_FORMAT, what)
     try:
         found = _decoder.decode(memoryview(data)[1:])

@@ -126,7 +126,9 @@ def encode(kind: TopicChangeKind, items: Sequence[object]) -> Iterator[bytes]:
         yield body
         return
     if len(items) == 1:
-        raise EntryTooLarge(f"{kind.name.lower()} record of a topic", len(body), CHANGE_SIZE_MAX)
+        raise EntryTooLarge(
+            f"{kind.name.capitalize()} record of a topic", len(body), CHANGE_SIZE_MAX
+        )
     middle = len(items) // 2
     yield from encode(kind, items[:middle])
     yield from encode(kind, items[middle:])
@@ -135,7 +137,7 @@ def encode(kind: TopicChangeKind, items: Sequence[object]) -> Iterator[bytes]:
 def decode(change: Change) -> tuple[TopicChangeKind, list[Any]]:
     """Return the kind and the items of a change."""
     body = change.body
-    what = f"record of {TOPICS_TOPIC.decode()}"
+    what = f"Record of {TOPICS_TOPIC.decode()}"
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
         kind = TopicChangeKind(body[1] if len(body) > 1 else 0)

@@ -239,7 +239,7 @@ class MemoryFile:
         room = self._disk.capacity - self._disk.used + len(node.visible) - at
         self._put(node, at, rest[: max(0, room)])
         if room < len(rest):
-            raise StoreFull(f"no space left on device for {self.name}")
+            raise StoreFull(f"No space left on device for {self.name}; free disk space.")
 
     def _put(self, node: Node, at: int, data: memoryview) -> None:
         if not data:
@@ -314,7 +314,7 @@ class MemoryDirectory:
         node = self._fresh(name)
         if self._disk.used + size > self._disk.capacity:
             self._folder.change(name, None, node)
-            raise StoreFull(f"no space left on device for {name}")
+            raise StoreFull(f"No space left on device for {name}; free disk space.")
         node.visible = bytearray(size)
         return MemoryMapping(self._disk, self._at(name), node, writable=True)
 
@@ -337,7 +337,7 @@ class MemoryDirectory:
         self._begin("allocate", name, size)
         more = size - len(node.visible)
         if self._disk.used + more > self._disk.capacity:
-            raise StoreFull(f"no space left on device for {name}")
+            raise StoreFull(f"No space left on device for {name}; free disk space.")
         node.visible.extend(bytes(more))
         _sync(self._disk, self._at(name), node)
 

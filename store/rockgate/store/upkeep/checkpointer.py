@@ -148,7 +148,11 @@ class Checkpointer:
         elif not isinstance(failure, DiskFailed):
             # The one before still holds, and a start would scan a little more.
             is_ours = not isinstance(failure, (OSError, StoreError))
-            _log.error("checkpoint failed: %s", failure, exc_info=failure if is_ours else None)
+            _log.error(
+                "Checkpoint failed and will be retried: %s",
+                failure,
+                exc_info=failure if is_ours else None,
+            )
         done, self._done = self._done, []
         for each in done:
             each()

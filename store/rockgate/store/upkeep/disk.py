@@ -73,7 +73,7 @@ class DiskWatch:
     def _judge(self, failure: Exception | None) -> None:
         self.is_looking = False
         if failure is not None:
-            _log.error("disk usage is unknown: %s", failure)
+            _log.error("Cannot determine disk usage: %s", failure)
             return
         free, total = self._found
         self.used_percent = 100 * (total - free) / total if total else 0.0
@@ -81,10 +81,10 @@ class DiskWatch:
         low = self._reserve.low(total)
         if self.used_percent > limit:
             self._refuse(
-                f"disk usage of {self.used_percent:.1f} % exceeds disk_used_percent_max ({limit})"
+                f"Disk usage of {self.used_percent:.1f} % exceeds disk_used_percent_max ({limit})"
             )
         elif free < low:
-            self._refuse(f"{free:,} bytes are free on the disk, below the reserve of {low:,}")
+            self._refuse(f"Only {free:,} bytes are free on the disk; the reserve is {low:,}")
         elif self._refusal is not None:
             _log.info("accepting writes again disk_used_percent=%.1f", self.used_percent)
             if self._appender.refusal is self._refusal:
@@ -95,9 +95,9 @@ class DiskWatch:
     def _refuse(self, why: str) -> None:
         if self._refusal is None:
             self._refusal = StoreFull(
-                f"{why}; free disk space, lower the retention or raise the limit; reads continue"
+                f"{why}. Free disk space, lower the retention or raise the limit; reads continue."
             )
-            _log.warning("rejecting writes: %s", self._refusal)
+            _log.warning("Rejecting writes: %s", self._refusal)
         if self._appender.refusal is None:
             self._appender.refusal = self._refusal
 
@@ -106,10 +106,10 @@ class DiskWatch:
         if free < least:
             if self._state_refusal is None:
                 self._state_refusal = StoreFull(
-                    f"{free:,} bytes are free on the disk, below the reserve of {least:,}; free "
-                    "disk space, delete topics or lower the retention; reads continue"
+                    f"Only {free:,} bytes are free on the disk; the reserve is {least:,}. Free "
+                    "disk space, delete topics or lower the retention; reads continue."
                 )
-                _log.warning("rejecting commits and other changes: %s", self._state_refusal)
+                _log.warning("Rejecting commits and other changes: %s", self._state_refusal)
             if self._appender.state_refusal is None:
                 self._appender.state_refusal = self._state_refusal
         elif self._state_refusal is not None:

@@ -115,7 +115,7 @@ class Mover:
         except EntryError as error:
             raise StoreCorrupt(self._path(segment), position, error.reason) from error
         if (entry.queue_offset, entry.queue_id) != (base, queue.queue_id):
-            reason = f"no entry for offset {base} of queue {queue.queue_id} there"
+            reason = f"no entry for offset {base} of queue {queue.queue_id}"
             raise StoreCorrupt(self._path(segment), position, reason)
         properties = _own_properties(view, entry)
         if not entry.sys_flag & MOVED:

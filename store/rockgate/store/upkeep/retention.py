@@ -198,7 +198,7 @@ class Retention:
         except (StoreError, OSError) as error:
             # Past the disk's limit rounds come often, and often with the same end.
             if not isinstance(error, DiskFailed) and str(error) != str(self.failure):
-                _log.error("retention stopped: %s", error)
+                _log.error("Retention failed and will retry: %s", error)
             self.failure = error
         self._work = self._emptying = None
         return False
@@ -270,7 +270,9 @@ class Retention:
 
     def _force(self, segment: Segment) -> Iterator[bool]:
         """Let queues begin behind what they have in a segment, though it has not expired."""
-        _log.warning("deleting unexpired segment %s", self._segments.path(segment))
+        _log.warning(
+            "Deleting unexpired segment %s: the disk is full.", self._segments.path(segment)
+        )
         starts: dict[Topic, dict[int, int]] = {}
         for count, run in enumerate(self._queues.index(segment.start).runs(), 1):
             topic = self._topics.find_id(run.topic_id)
@@ -317,4 +319,4 @@ class Retention:
         if isinstance(self._checkpointer.failure, DiskFailed):
             raise self._checkpointer.failure
         if self._checkpointer.position < position:
-            raise StoreError(f"checkpoint failed at position {position}")
+            raise StoreError(f"The checkpoint did not reach position {position}.")

@@ -88,13 +88,13 @@ def begin_epoch(appender: Appender, epochs: Epochs, beginning: Beginning, number
         appender.upkeep.append_state(TOPIC, change)
     except StoreFull as error:
         if held is None or was_read_only:
-            held = StoreFull(f"read-only since start: {error}")
+            held = StoreFull(f"Read-only since the start: {error}")
         appender.fail(held)
         if not epochs.is_awaited:
-            _log.error("read-only for now: %s", appender.failure)
+            _log.error("Rejecting writes until there is space: %s", appender.failure)
         epochs.is_awaited, epochs.awaited_number = True, number
         return
     epochs.is_awaited = False
     appender.refusal = appender.state_refusal = None
     if not was_read_only:
-        _log.info("space for the epoch of this start is available: accepting writes")
+        _log.info("Accepting writes: there is space again.")

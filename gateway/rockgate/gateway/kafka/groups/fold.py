@@ -104,7 +104,7 @@ class SavedGroups:
         try:
             return Record(store_ms, unpack(memoryview(held.data)[_HEAD.size :]))
         except msgspec.MsgspecError as error:
-            raise StoreCorrupt(f"group {name[:80]!r}", position, str(error)) from error
+            raise StoreCorrupt(f"Group {name[:80]!r}", position, str(error)) from error
 
     def page(self, place: int, count: int) -> tuple[int | None, list[str]]:
         """Some names from a place on, and the next place; None is the end."""
@@ -144,7 +144,7 @@ class SavedGroups:
 
     def apply(self, change: Change) -> None:
         """Take one change in."""
-        what, body = "group record", change.body
+        what, body = "Group record", change.body
         check_format(body[0] if body else 0, FORMAT, what, change.position)
         try:
             kind = GroupChangeKind(body[1] if len(body) > 1 else 0)
@@ -183,7 +183,7 @@ class SavedGroups:
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
-        what = "group snapshot"
+        what = "Group snapshot"
         for data in slices:
             check_format(data[0] if data else 0, FORMAT, what)
             try:

@@ -272,11 +272,11 @@ class Producers:
     def apply(self, change: Change) -> None:
         """Take in that producer ids were reserved."""
         if not change.body:
-            raise StoreCorrupt("producer id block", change.position, "it is empty")
-        check_format(change.body[0], _FORMAT, "producer id block", change.position)
+            raise StoreCorrupt("Producer id block", change.position, "it is empty")
+        check_format(change.body[0], _FORMAT, "Producer id block", change.position)
         if len(change.body) != _RESERVED.size:
             reason = f"its size is {len(change.body)} bytes, expected {_RESERVED.size}"
-            raise StoreCorrupt("producer id block", change.position, reason)
+            raise StoreCorrupt("Producer id block", change.position, reason)
         _, reserved = _RESERVED.unpack(change.body)
         self._reserved = max(self._reserved, reserved)
 
@@ -333,8 +333,8 @@ class Producers:
             try:
                 part = _decode(piece)
             except msgspec.MsgspecError as error:
-                raise StoreCorrupt("producer snapshot", 0, str(error)) from error
-            check_format(part.version, _FORMAT, "producer snapshot")
+                raise StoreCorrupt("Producer snapshot", 0, str(error)) from error
+            check_format(part.version, _FORMAT, "Producer snapshot")
             self._reserved = max(self._reserved, part.reserved)
             for saved in part.producers:
                 self._add(saved)

@@ -189,7 +189,7 @@ class Redelivering:
         position = found.unit.position
         known = self._ready.get(position)
         if isinstance(known, MalformedBatch):
-            raise StoreCorrupt("batch with delayed records", position, str(known))
+            raise StoreCorrupt("Batch with delayed records", position, str(known))
         return known
 
     def _is_unmade(self, found: Slice, opened: Opened, offset: int) -> bool:

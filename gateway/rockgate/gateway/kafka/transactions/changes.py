@@ -111,7 +111,7 @@ def encode(kind: TransactionChangeKind, change: AnyChange) -> bytes:
 
 def decode(change: Change) -> tuple[TransactionChangeKind, Any]:
     """Return what an entry says; StoreCorrupt if it cannot be read."""
-    what, body = "transaction record", change.body
+    what, body = "Transaction record", change.body
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
         kind = TransactionChangeKind(body[1])

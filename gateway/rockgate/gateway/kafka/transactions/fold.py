@@ -213,7 +213,7 @@ class Transactions:
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""
         self.clear()
-        what = "transaction snapshot"
+        what = "Transaction snapshot"
         for piece in slices:
             check_format(piece[0] if piece else 0, FORMAT, what)
             try:
