@@ -13,11 +13,11 @@ from rockgate.store.log.segments import Segments
 _log = logging.getLogger(__name__)
 
 ABORT = "abort"
-"""There while a server runs: found at a start, it says that the last one did not stop cleanly."""
+"""A file that exists while a server runs: at a start it means that the last stop was not clean."""
 
 
 class Found(NamedTuple):
-    """What the log came to."""
+    """What recovery found in the log."""
 
     end: int
     was_clean: bool
@@ -25,14 +25,14 @@ class Found(NamedTuple):
     kept_aside_bytes: int
     last_store_ms: int
     rest: Sequence[Rest] = ()
-    """What lies behind the end and is still there, because there is no room to keep it aside."""
+    """Bytes after the end that are still there because there is no space to save them."""
 
 
 class Beginning:
-    """What must have been done before the first append of a run; without room for it that waits.
+    """The work that must precede the first append of a run; it is retried until there is space.
 
-    Meanwhile readers are served. Nothing that is left behind can do harm as long as nothing is
-    appended, and as long as the next start looks at it again.
+    Readers are served meanwhile. The leftover bytes are harmless as long as nothing is appended and
+    the next start examines them again.
     """
 
     def __init__(self, segments: Segments, directory: Directory, found: Found) -> None:
@@ -42,13 +42,13 @@ class Beginning:
         self._rest = found.rest
 
     def step(self) -> None:
-        """Do what is left of it; StoreFull if there is no room."""
+        """Do the remaining work; StoreFull if there is no space."""
         if self._rest:
             kept_bytes, kept_path = clear_rest(
                 self._segments, self._end, self._directory.child("lost"), self._rest
             )
             self._rest = ()
-            # The allocator looked ahead in a segment that is gone: it has work again at once.
+            # The allocator prepared a segment that is gone now, so it has work at once.
             self._segments.prepare_at = self._end
             _log.warning("saved the rest of the log bytes=%d saved=%s", kept_bytes, kept_path)
         if ABORT not in self._directory.names():
@@ -56,7 +56,7 @@ class Beginning:
             self._directory.sync()
 
     def end(self) -> None:
-        """Say that the run has ended well, unless the next start has something left to do."""
+        """Mark the stop as clean, unless the next start has leftover bytes to examine."""
         if not self._rest and ABORT in self._directory.names():
             self._directory.remove(ABORT)
             self._directory.sync()

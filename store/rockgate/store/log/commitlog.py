@@ -1,11 +1,11 @@
 """The commit log: every entry of every topic, in the order it was accepted.
 
-Appending copies a body once, from the caller's buffer into the mapped segment, lets the caller
-stamp it there, and puts envelope and checksums around it. A small entry is put together first and
-written at once, which takes less time than the copy. An entry never spans two segments: what
-is left of a full one becomes a blank filler. All appends come from one thread.
+An append copies the body once, from the caller's buffer into the mapped segment, lets the caller
+stamp it there, and writes the envelope and checksums around it. A small entry is assembled first
+and written in one piece, which is cheaper than several writes. An entry never spans two segments:
+the rest of a full segment becomes a blank filler. All appends come from one thread.
 
-The log hands out positions. Offsets, queues and what an entry means belong to the store above it.
+The log assigns positions. Offsets, queues and the meaning of an entry belong to the layers above.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from rockgate.store.log.segments import Segment, Segments
 from rockgate.store.log.walk import Walk
 
 MOVED_SIZE = 128
-"""What an entry may grow by when it is moved: the first append leaves room for it."""
+"""Bytes that an entry may grow by when it is relocated; the first append leaves room for them."""
 PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE - MOVED_SIZE
 
 _SMALL_BODY_SIZE = 4096
 _SMALL_SIZE = 2 * _SMALL_BODY_SIZE
 _UNUSUAL = envelope.BORN_HOST_V6 | envelope.STORE_HOST_V6 | CONTINUES | envelope.MOVED
-_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_new = tuple.__new__  # skips the call of NamedTuple._make
 
 __all__ = ["MOVED_SIZE", "NO_HOST", "PROPERTIES_SIZE_MAX", "CommitLog", "Draft", "Stamp", "Written"]
 
 
 _MARGIN = BLANK_SIZE + MOVED_SIZE
-"""What a segment keeps free behind an entry: a blank filler, and its growth when it is moved."""
+"""Free bytes required after an entry: a blank filler, and growth when it is relocated."""
 
 
 class CommitLog:
@@ -67,7 +67,7 @@ class CommitLog:
         end: int | None = None,
         last_store_ms: int = 0,
     ) -> None:
-        """The log in these segments, which recovery found to reach up to `end`."""
+        """Open the log in these segments; recovery found that it ends at `end`."""
         self.segments = segments
         self.digging = segments.digging
         self._clock_ms = clock.now_ms
@@ -80,13 +80,13 @@ class CommitLog:
 
     @property
     def start(self) -> int:
-        """The first position that is still there."""
+        """The first position that is still in the log."""
         return self.segments.start
 
     # Appending
 
     def append(self, draft: Draft) -> Written:
-        """Append one entry; StoreFull or EntryTooLarge leave the log as it was."""
+        """Append one entry; StoreFull and EntryTooLarge leave the log unchanged."""
         topic, queue_id, offset, body, properties, batch_count = draft[:6]
         born_ms, born_host, flag, sys_flag, reconsume_times, prepared_offset = draft[6:12]
         size = MESSAGE_SIZE_V4 + len(topic) + len(body) + len(properties)
@@ -105,7 +105,7 @@ class CommitLog:
         ):
             return self._append(draft)
         position, store_ms = self.end, draft.store_ms or self._now_ms()
-        # In one step: the bytes are those of `_append`.
+        # One write; the bytes are the same as those of `_append`.
         view[at : at + size] = pack_message(
             *(size, topic, queue_id, offset, body, properties, born_ms, born_host, flag, sys_flag),
             *(reconsume_times, prepared_offset, position, store_ms, self._store_host),
@@ -136,11 +136,11 @@ class CommitLog:
         born_ms: int,
         stamp: Stamp,
     ) -> tuple[int, int, int]:
-        """Append a batch without properties of its own: `append` for whoever does little else.
+        """Append a batch without properties of its own: a fast path of `append`.
 
-        The frame is the topic's, for this offset. The bytes are the same, and so are the numbers
-        that it returns. Whatever is not usual is left to `append`, and so is a disk whose writes
-        are watched: both copy the body, the tail and the head in, in that order.
+        `frame` belongs to the topic and this offset. Bytes and return values are those of `append`.
+        Unusual cases are left to `append`, and so is a disk whose writes are observed: both write
+        the body, the tail and the head, in that order.
         """
         tail, size, _ = frame
         body_size = len(body)
@@ -186,7 +186,7 @@ class CommitLog:
         return position, size, store_ms
 
     def append_group(self, drafts: list[Draft]) -> list[Written]:
-        """Append entries of which recovery keeps all or none; they lie in one segment."""
+        """Append entries atomically: recovery retains all of them or none. They share a segment."""
         assert drafts, "a group has entries"
         shapes = [self._shape(draft) for draft in drafts]
         size = sum(shape[0] for shape in shapes)
@@ -199,12 +199,12 @@ class CommitLog:
         except Exception:
             self._wipe(size)
             raise
-        # The end moves once: whoever flushes up to it never flushes half a group.
+        # The end advances once, so a concurrent flush never covers half a group.
         self._advance(self.end + size)
         return written
 
     def _write_each(self, drafts: Sequence[Draft], shapes: Sequence[Shape]) -> list[Written]:
-        """Write a group of which some want to be stamped where they lie."""
+        """Write a group in which some entries are stamped in place."""
         written = []
         position, last = self.end, len(drafts) - 1
         for index, (draft, shape) in enumerate(zip(drafts, shapes, strict=True)):
@@ -214,7 +214,7 @@ class CommitLog:
         return written
 
     def _write_all(self, drafts: Sequence[Draft], shapes: Sequence[Shape]) -> list[Written]:
-        """Write a group in one piece: the bytes are those of `_write_each`."""
+        """Write a group in one piece; the bytes are the same as those of `_write_each`."""
         packed, written = pack_group(drafts, shapes, self.end, self._now_ms(), self._store_host)
         segment = self.segments.active
         segment.mapping.write(self.end - segment.start, packed)
@@ -231,10 +231,10 @@ class CommitLog:
         born_ms: int,
         born_host: bytes,
     ) -> tuple[list[int], list[int], int]:
-        """Append messages of one queue as a group: `append_group` for many that differ in little.
+        """Append similar messages of one queue as a group: a fast path of `append_group`.
 
-        The bytes are the same. Returns where they lie and where the last ends, their sizes, and
-        their store time.
+        The bytes are the same. Returns their positions followed by the end of the last one, their
+        sizes, and their store time.
         """
         flags = sys_flag & ~CONTINUES | self._host_flag
         sizes = self._sizes(topic, contents, flags)
@@ -266,7 +266,7 @@ class CommitLog:
         return ends, sizes, store_ms
 
     def _sizes(self, topic: bytes, contents: Contents, flags: int) -> list[int]:
-        """Return the sizes of message entries; EntryTooLarge if one of them cannot be."""
+        """Return the sizes of message entries; EntryTooLarge if one exceeds a limit."""
         if len(topic) > envelope.TOPIC_SIZE_MAX:
             raise EntryTooLarge("Topic name", len(topic), envelope.TOPIC_SIZE_MAX)
         fixed = envelope.envelope_size(topic, flags)
@@ -284,7 +284,7 @@ class CommitLog:
         return sizes * count if is_alike else sizes
 
     def _wipe(self, size: int) -> None:
-        """Zero what a failed append wrote, or it might come back behind a shorter one."""
+        """Zero the bytes of a failed append, or recovery might find them after a shorter one."""
         segment = self.segments.active
         segment.mapping.write(self.end - segment.start, bytes(size))
 
@@ -294,7 +294,7 @@ class CommitLog:
             self._wake_allocator()
 
     def _shape(self, draft: Draft) -> Shape:
-        """Return an entry's size, magic, properties and flags; EntryTooLarge if it cannot be."""
+        """Return an entry's size, magic, properties and flags; EntryTooLarge if over a limit."""
         topic, properties = draft.topic, draft.properties
         if len(topic) > envelope.TOPIC_SIZE_MAX:
             raise EntryTooLarge("Topic name", len(topic), envelope.TOPIC_SIZE_MAX)
@@ -349,7 +349,7 @@ class CommitLog:
         return _new(Written, (position, shape[0], store_ms))
 
     def _now_ms(self) -> int:
-        """Return the time, never earlier than that of the entry before."""
+        """Return the current time, but never before the store time of the previous entry."""
         now_ms = self._clock_ms()
         if now_ms < self.last_store_ms:
             return self.last_store_ms
@@ -359,11 +359,11 @@ class CommitLog:
     # Reading
 
     def segment_at(self, position: int) -> Segment | None:
-        """Return the segment that holds a position; None if it is gone."""
+        """Return the segment that holds a position; None if it was deleted."""
         return self.segments.find(position)
 
     def slice(self, position: int, size: int) -> memoryview | None:
-        """Return an entry's bytes as they lie; None if its segment is gone."""
+        """Return an entry's bytes without copying; None if its segment was deleted."""
         segment = self.segments.find(position)
         if segment is None:
             return None
@@ -373,7 +373,7 @@ class CommitLog:
     def read(self, position: int) -> tuple[memoryview, Entry] | None:
         """Return the segment's bytes and the envelope of the entry at a position.
 
-        None if the position is not in the log; EntryError if no entry begins there.
+        None if the position is not in the log; EntryError if no entry starts there.
         """
         segment = self.segments.find(position)
         if segment is None or position >= self.end:
@@ -395,6 +395,6 @@ class CommitLog:
         messages: bool = True,
         checks: bool = False,
     ) -> Walk:
-        """Return the entries of a range in order: see `Walk`."""
+        """Return the entries of a range in order; see `Walk`."""
         limit = self.end if end is None else end
         return Walk(self.segments, start, limit, batches=batches, messages=messages, checks=checks)

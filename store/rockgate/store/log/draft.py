@@ -9,26 +9,26 @@ from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import CONTINUES, Buffer
 
 Stamp = Callable[[memoryview, int], None]
-"""Called with the body as it lies in the log, and its offset, before the checksum is taken."""
+"""Called with the body in the mapped log, and its offset, before the checksum is computed."""
 
 NO_HOST = bytes(8)
 Shape = tuple[int, int, bytes, int]
-"""Size, magic, properties and flags of an entry, as the log has decided them."""
+"""Size, magic, properties and flags of an entry, as determined by the log."""
 
-_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_new = tuple.__new__  # skips the call of NamedTuple._make
 
 
 class Draft(NamedTuple):
-    """An entry that is to be appended: all that the caller decides."""
+    """An entry to be appended: everything that the caller decides."""
 
     topic: bytes
     queue_id: int
     offset: int
     body: Buffer
     properties: bytes = b""
-    """Packed, each ending with its separator; a batch's INNER_NUM is put in front by the log."""
+    """Encoded, each ending with its separator; the log prepends a batch's INNER_NUM."""
     batch_count: int = 0
-    """0 for a message entry; else how many offsets the batch entry takes."""
+    """0 for a message entry; otherwise the number of offsets in the batch entry."""
     born_ms: int = 0
     born_host: bytes = NO_HOST
     flag: int = 0
@@ -36,14 +36,14 @@ class Draft(NamedTuple):
     reconsume_times: int = 0
     prepared_offset: int = 0
     store_ms: int = 0
-    """0: now. A moved entry keeps the time of its first append."""
+    """0 for the current time. A relocated entry retains the time of its first append."""
     stamp: Stamp | None = None
     store_host: bytes = b""
-    """Empty: this server. A moved entry keeps the host of its first append."""
+    """Empty for this server. A relocated entry retains the host of its first append."""
 
 
 NOTHING_ELSE = Draft(b"", 0, 0, b"")[11:]
-"""What a draft has behind the count of its retries, as it is unless somebody says otherwise."""
+"""The fields of a draft after `reconsume_times`, with their defaults."""
 
 
 class Written(NamedTuple):
@@ -63,12 +63,12 @@ def enclosed(
     store_ms: int,
     store_host: bytes,
 ) -> tuple[bytes, bytes]:
-    """Return what stands in front of a draft's body in the log, and what behind.
+    """Return the bytes before a draft's body in the log, and those after it.
 
-    The body is given as it will lie there: stamped, if it is to be.
+    `body` is passed as it will be stored, stamped if necessary.
     """
     total, magic, properties, flags = shape
-    # Groups are the log's own: a client's flags never tie an entry to the next one.
+    # Groups belong to the log: a client's flags never link an entry to the next one.
     flags = flags & ~CONTINUES | continues
     if draft.batch_count:
         flags |= envelope.INNER_BATCH
@@ -100,9 +100,9 @@ def pack_group(
     now_ms: int,
     store_host: bytes,
 ) -> tuple[bytes, list[Written]]:
-    """Return entries one after the other, of which recovery keeps all or none, and their places.
+    """Return the bytes of an atomic group of entries, and where each one is.
 
-    None of them wants to be stamped.
+    None of them may have a stamp.
     """
     pieces: list[Buffer] = []
     written: list[Written] = []

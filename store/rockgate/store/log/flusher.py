@@ -1,11 +1,11 @@
 """Group commit: the waiters for each position, and the shared fsync.
 
-`step` is the flushing thread's: it syncs everything appended so far and remembers up to where.
-`settle` runs on the store's thread afterwards and notifies the waiters. Under load the next fsync
-covers whatever was appended during the one before: that is the whole of group commit.
+`step` runs on the flushing thread: it syncs everything appended so far and stores that position.
+`settle` runs on the store's thread afterwards and notifies the waiters. Under load each fsync
+covers everything appended during the previous one, which is all there is to group commit.
 
-An fsync that fails is final, whoever's it is: see `files.sync`, which decides that and has `fail`
-called. What was flushed before stays flushed, and the position never moves again.
+A failed fsync is final, wherever it happens: `files.sync` decides that and calls `fail`. What was
+flushed before stays flushed, and the position never advances again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from rockgate.store.files.interface import PAGE_SIZE
 from rockgate.store.workers import Worker
 
 Told = Callable[[Exception | None], None]
-"""Called once the position is on disk, or with the error that means it may never be."""
+"""Called once the position is on disk, or with the error that says it may never be."""
 
 
 class Flusher:
-    """Holds the flushed position and its waiters."""
+    """The flushed position and its waiters."""
 
     def __init__(
         self,
@@ -47,12 +47,12 @@ class Flusher:
         self.flushed = flushed
         """Everything before this position is on disk."""
         self.failure: Exception | None = None
-        """Why no more is flushed; present and later waiters are notified."""
+        """Why flushing has ended; current and later waiters get it."""
         self.fsync_count = 0
         self.awaited_count = 0
-        """How many waited for a flush, ever."""
+        """Total number of waits for a flush."""
         self.on_synced: Callable[[float], None] = lambda seconds: None
-        """Notified of the duration of each fsync, by the thread that waited for it."""
+        """Called with the duration of each fsync, on the thread that waited for it."""
         self._stepping = threading.Lock()
 
     # The store's thread
@@ -65,35 +65,35 @@ class Flusher:
         if self.failure is not None:
             told(self.failure)
             return
-        # Positions are asked for in the order of appends, so the queue is sorted.
+        # Positions are awaited in the order of appends, so the queue is sorted.
         self._waiting.append((position, told))
         self.awaited_count += 1
         if self._worker is not None:
             self._worker.wake()
 
     def settle(self) -> None:
-        """Notify waiters whose position has been reached, and the others if it never will be."""
+        """Notify the waiters whose position is flushed, and after a failure all others too."""
         waiting = self._waiting
-        # A failure is never followed by more that is flushed, so it is read first.
+        # Nothing is flushed after a failure, so the failure is read first.
         failure, flushed = self.failure, self.flushed
         while waiting and (failure is not None or waiting[0][0] <= flushed):
             position, told = waiting.popleft()
             told(None if position <= flushed else failure)
 
     def fail(self, failure: Exception) -> None:
-        """Flush no more; any thread may say so. `settle` notifies the waiters."""
+        """Stop flushing; any thread may call this. `settle` notifies the waiters."""
         if self.failure is None:
             self.failure = failure
 
     @property
     def waiting_count(self) -> int:
-        """How many wait."""
+        """How many are waiting."""
         return len(self._waiting)
 
     # The flushing thread
 
     def start(self, on_flushed: Callable[[], None]) -> Worker:
-        """Flush in a thread from now on, which says so after each flush."""
+        """Flush on a thread from now on; it calls `on_flushed` after each flush."""
 
         def step() -> None:
             if (self._waiting or self.is_due()) and self.step():
@@ -103,7 +103,7 @@ class Flusher:
         return self._worker
 
     def is_due(self) -> bool:
-        """Say whether to flush without being asked: enough dirty pages, or long enough ago."""
+        """Say whether a flush is due without a waiter: enough dirty pages, or enough time."""
         dirty = self._end() - self.flushed
         if dirty <= 0:
             return False
@@ -112,8 +112,8 @@ class Flusher:
         return self._clock.monotonic_ms() - self._thorough_ms >= self._config.flush_thorough_ms
 
     def step(self) -> bool:
-        """Sync all that was appended before the call; say whether there was anything."""
-        # A checkpoint flushes too, from its own thread.
+        """Sync everything appended before the call; say whether there was anything."""
+        # Checkpoints flush too, from their own thread.
         with self._stepping:
             end = self._end()
             start = self.flushed
@@ -126,7 +126,7 @@ class Flusher:
                 self.fail(error)
                 return True
             if self.failure is not None:
-                return True  # another's failed meanwhile
+                return True  # an fsync elsewhere failed meanwhile
             self.fsync_count += 1
             self.on_synced(perf_counter() - began)
             self._thorough_ms = self._clock.monotonic_ms()

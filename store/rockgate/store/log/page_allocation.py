@@ -1,9 +1,9 @@
 """Prefaults the pages of the log ahead of the writer.
 
-The writer compares positions, no more; where there is work it wakes the allocator, which is a
-thread once the store has started. What the two ways of populating cost is told in `mapped`: coarse
-pages are for a writer that would overtake fine ones, which are made at 1.4 GB/s, and never for one
-whose appends are waited for on disk.
+The writer only compares positions; when there is work it wakes the allocator, which is a thread
+once the store has started. `mapped` explains the cost of the two ways of populating: coarse pages
+are for a writer that would overtake fine ones, which are populated at 1.4 GB/s, and never for one
+whose appends wait for an fsync.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rockgate.store.log.segments import Segments
 from rockgate.store.workers import Worker
 
 HASTE_BYTES: Final = 100 << 20
-"""Who writes so many bytes a second, and waits for no flush, is in haste."""
+"""A writer of this many bytes per second that does not wait for flushes is in a hurry."""
 
 
 class Allocator:
-    """Makes room for the writer."""
+    """Prepares pages and files for the writer."""
 
     def __init__(
         self,
@@ -30,31 +30,31 @@ class Allocator:
         end: Callable[[], int],
         awaited_count: Callable[[], int],
     ) -> None:
-        """Work for the writer, who has come to `end`; `awaited_count` appends awaited a flush."""
+        """Prepare for a writer at `end`; `awaited_count` appends have waited for a flush so far."""
         self._segments = segments
         self._clock = clock
         self._end = end
         self._awaited_count = awaited_count
         self._worker: Worker | None = None
         self._last: tuple[int, int, int] | None = None
-        """Of the last step: when it was, how far the writer had come, and how many had waited."""
+        """Of the last step: its time, the position of the writer, and the count of waits."""
 
     def start(self) -> Worker:
-        """Do the work in a thread from now on."""
+        """Work on a thread from now on."""
         self._worker = Worker("rockgate-allocate", self.step)
         return self._worker
 
     def wake(self) -> None:
-        """The writer has come to where there is work."""
+        """Called by the writer when it reaches `prepare_at`."""
         if self._worker is None:
             self.step()
             return
-        # Once is enough until the allocator has set the next place.
+        # Once is enough until the allocator has set the next position.
         self._segments.prepare_at = 1 << 62
         self._worker.wake()
 
     def step(self) -> None:
-        """Make pages ready, and the next file."""
+        """Populate pages, and create the next file."""
         now_ms, end, awaited = self._clock.monotonic_ms(), self._end(), self._awaited_count()
         is_hasty = False
         if self._last is not None:

@@ -1,12 +1,12 @@
 """Page residency: which parts of the log are loaded from disk before they are read.
 
-Touching a page that is not in memory stops the interpreter until the disk has answered. What was
-written since the start and not long ago is in memory. The rest is cold: who wants to read it lets a
-thread `fault_in` its chunks first, and those that follow if it reads one after the other, so that
-most reads of a consumer that catches up find their chunks in memory.
+Touching a page that is not in memory stalls the interpreter until the disk responds. What was
+written since the start, and recently, is in memory. The rest is cold: a reader first has a thread
+`fault_in` its chunks, and the following ones if it reads sequentially, so that a consumer that
+catches up finds most chunks in memory.
 
-That a chunk is resident is a guess which holds for some seconds; the kernel may know better. A
-wrong guess costs a stall and nothing else.
+A chunk is only assumed to be resident for some seconds; the kernel may evict it earlier. A wrong
+guess costs a stall and nothing else.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from rockgate.store.log.segments import Segment
 
 CHUNK_BYTES = 1 << 20
 AHEAD_CHUNKS = 8
-"""Chunks brought in behind those that were asked for, for a reader that leaves little out."""
+"""Chunks to read ahead for a reader that skips little."""
 CHUNKS_MAX = 256
 RESIDENT_MS = 10_000
 _DENSE = 4
-"""A reader that takes a quarter of the bytes it passes is one that reads on."""
+"""A reader that uses a quarter of the bytes it passes is considered sequential."""
 
 Place = tuple[int, int]
 """Position and size of an entry."""
 
 
 class Rows(Protocol):
-    """The segments, as far as they are needed here; any thread may ask."""
+    """The segments, as far as needed here; callable from any thread."""
 
     def between(self, start: int, end: int) -> list[Segment]:
         """Return the segments that hold any byte of a range."""
 
 
 class PageResidency:
-    """Remembers what was brought in lately."""
+    """Tracks the chunks that were loaded recently."""
 
     def __init__(self, segments: Rows, clock: Clock, *, cold_bytes: int, run_start: int) -> None:
         self._segments = segments
@@ -49,11 +49,11 @@ class PageResidency:
     # The store's thread
 
     def resident_from(self, log_end: int) -> int:
-        """Return the position from which on nothing is cold."""
+        """Return the position from which on everything is resident."""
         return max(self._run_start, log_end - self._cold_bytes)
 
     def is_cold(self, position: int, size: int) -> bool:
-        """Whether an entry before `resident_from` must be brought in first."""
+        """Whether an entry before `resident_from` must be loaded first."""
         resident = self._resident
         oldest_ms = self._clock.monotonic_ms() - RESIDENT_MS
         return any(
@@ -61,7 +61,7 @@ class PageResidency:
         )
 
     def plan(self, places: Sequence[Place], log_end: int) -> list[int]:
-        """Return the chunks to bring in for these entries, and perhaps for the next."""
+        """Return the chunks to load for these entries, with read-ahead if they are dense."""
         chunks = {chunk: None for place in places for chunk in _chunks(*place)}
         start = min(position for position, _ in places)
         end = max(position + size for position, size in places)
@@ -72,7 +72,7 @@ class PageResidency:
         return list(chunks)
 
     def note(self, chunks: Iterable[int]) -> None:
-        """Remember that chunks were brought in just now."""
+        """Record that chunks were loaded just now."""
         now_ms = self._clock.monotonic_ms()
         for chunk in chunks:
             self._resident.pop(chunk, None)
@@ -83,7 +83,7 @@ class PageResidency:
     # Any thread
 
     def fault_in(self, chunks: Iterable[int]) -> None:
-        """Bring chunks in from disk, without the interpreter lock; what is gone is left out."""
+        """Load chunks from disk without the interpreter lock; deleted ones are skipped."""
         for chunk in chunks:
             start = chunk * CHUNK_BYTES
             end = start + CHUNK_BYTES

@@ -1,12 +1,12 @@
 """Recovery: finds the end of the log, and decides what happens to the rest.
 
-docs/internals/recovery.md specifies it. The checkpoint durably names the flushed position. In front
-of it every byte was on disk, so damage there is damage: it is reported by file, position and
-reason, and nothing starts. At or behind it pages may have reached the disk in any order, so the
-first entry that is not whole ends the log, whatever follows. The rest is kept aside in a file,
-counted, and zeroed before the first append: no reader or later recovery can take it for entries.
+docs/internals/recovery.md specifies it. The checkpoint durably stores the flushed position. Every
+byte before it was on disk, so a bad entry there is damage: it is reported with file, position and
+reason, and the start fails. From there on pages may have reached the disk in any order, so the
+first invalid entry ends the log, whatever follows. The rest is saved to a file and zeroed before
+the first append: no reader and no later recovery can mistake it for entries.
 
-An atomic group that the end cuts in two ends the log in front of the group.
+If the end is within an atomic group, the log ends before that group.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STEP = 1 << 20
 
 
 class Recovered(NamedTuple):
-    """What recovery found."""
+    """The result of a recovery."""
 
     end: int
     entry_count: int
@@ -35,7 +35,7 @@ class Recovered(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """Bytes of a segment that lie behind the log's end."""
+    """Bytes of a segment after the end of the log."""
 
     segment: Segment
     at: int
@@ -43,7 +43,7 @@ class Rest(NamedTuple):
 
 
 class _Scan:
-    """What the entries that were found whole come to; a group counts when it is complete."""
+    """Totals over the valid entries; a group counts once it is complete."""
 
     def __init__(self) -> None:
         self.entry_count = 0
@@ -52,7 +52,7 @@ class _Scan:
         self._group_count = 0
 
     def take_grouped(self, position: int, flags: int) -> None:
-        """Take an entry of a group; the last one does not say that the group goes on."""
+        """Add an entry of a group; the last one lacks the flag CONTINUES."""
         if flags & CONTINUES:
             self._group_at = position if self._group_at < 0 else self._group_at
             self._group_count += 1
@@ -62,18 +62,18 @@ class _Scan:
 
     @property
     def is_in_group(self) -> bool:
-        """Whether the last entry taken says that its group goes on."""
+        """Whether the last entry belongs to a group that continues."""
         return self._group_at >= 0
 
     def end(self, position: int) -> int:
-        """Return where the log ends, given that the next entry is not whole."""
+        """Return the end of the log, given that the next entry is invalid."""
         return self._group_at if self.is_in_group else position
 
 
 def find_end(segments: Segments, start: int, flushed: int) -> Recovered:
-    """Check every entry from a position on and return where the log ends.
+    """Verify every entry from a position on, and return where the log ends.
 
-    Raises StoreCorrupt for damage in front of the flushed position.
+    Raises StoreCorrupt for damage before the flushed position.
     """
     scan = _Scan()
     position = start
@@ -97,7 +97,7 @@ def find_end(segments: Segments, start: int, flushed: int) -> Recovered:
 
 
 def _require(segments: Segments, position: int) -> None:
-    """Refuse a row of files that does not reach to where the log is known to be."""
+    """Reject segments that do not cover a position of the checkpoint."""
     row = segments.row
     if row and row[0].start <= position <= row[-1].end:
         return
@@ -108,7 +108,7 @@ def _require(segments: Segments, position: int) -> None:
 
 
 def _scan_segment(segment: Segment, position: int, scan: _Scan) -> tuple[int, str | None]:
-    """Scan one segment; return where it stopped, and why if that is not the segment's end."""
+    """Scan one segment; return where the scan stopped, and why if it is not the segment's end."""
     view = segment.mapping.view
     size = segment.size
     at = position - segment.start
@@ -134,7 +134,7 @@ def _scan_segment(segment: Segment, position: int, scan: _Scan) -> tuple[int, st
 
 
 def _why(view: memoryview, at: int, error: EntryError) -> str | None:
-    """Say why no entry stands at a place; None if a filler does, which ends a segment."""
+    """Return why there is no entry at a place; None for the filler that ends a segment."""
     if is_filler(view, at):
         return None
     left = len(view) - at
@@ -144,7 +144,7 @@ def _why(view: memoryview, at: int, error: EntryError) -> str | None:
 
 
 def find_rest(segments: Segments, end: int) -> list[Rest]:
-    """Return what was written behind the end, as far as it is not zeros."""
+    """Return the bytes after the end that are not zero."""
     rest = []
     for segment in segments.row:
         if segment.end <= end:
@@ -159,11 +159,10 @@ def find_rest(segments: Segments, end: int) -> list[Rest]:
 def clear_rest(
     segments: Segments, end: int, aside: Directory, rest: Sequence[Rest] | None = None
 ) -> tuple[int, str]:
-    """Zero what lies behind the end; return how many bytes were kept aside, and where.
+    """Zero everything after the end; return how many bytes were saved, and where.
 
-    Segments that start behind the end are removed. What is zeroed is on disk as zeros before
-    this returns, and so is the file that keeps it. StoreFull, and all as it was, without room for
-    that.
+    Segments that start after the end are removed. The zeros and the saved copy are on disk before
+    this returns. StoreFull, with everything unchanged, if there is no space for the copy.
     """
     rest = find_rest(segments, end) if rest is None else rest
     size, path = keep_aside(
@@ -176,7 +175,7 @@ def clear_rest(
 
 
 def keep_aside(aside: Directory, position: int, pieces: list[memoryview]) -> tuple[int, str]:
-    """Copy bytes of the log durably into a file of their own; return how many, and where to."""
+    """Copy bytes of the log durably into a new file; return their number and the path."""
     size = sum(map(len, pieces))
     if not size:
         return 0, ""
@@ -202,7 +201,7 @@ def keep_aside(aside: Directory, position: int, pieces: list[memoryview]) -> tup
 
 
 def _free_name(directory: Directory, name: str) -> str:
-    """Return a name that nothing has: what was kept aside once is never overwritten."""
+    """Return an unused name: a saved file is never overwritten."""
     taken = set(directory.names())
     number = 1
     free = name
@@ -213,22 +212,22 @@ def _free_name(directory: Directory, name: str) -> str:
 
 
 def write_again(segments: Segments, start: int, end: int) -> None:
-    """Write a byte of every page over itself, so that the next sync really brings it to disk.
+    """Rewrite a byte of every page, so that the next sync writes the pages to disk.
 
-    An fsync that failed may have left pages that can be read, count as clean and are on no disk;
-    a process that starts afterwards cannot tell them from others.
+    A failed fsync may have left pages that are readable and clean but not on disk; a process that
+    starts later cannot distinguish them.
     """
     for segment in segments.between(start, end):
         at = max(0, start - segment.start)
         last = min(segment.size, end - segment.start)
         mapping, view = segment.mapping, segment.mapping.view
-        # One byte makes its page dirty, and a dirty page goes to disk whole.
+        # One byte makes its page dirty, and a dirty page is written whole.
         for place in (at, *range(at - at % PAGE_SIZE + PAGE_SIZE, last, PAGE_SIZE)):
             mapping.write(place, view[place : place + 1])
 
 
 def last_written(view: memoryview, at: int) -> int:
-    """Return the place behind the last byte that is not zero, `at` if there is none."""
+    """Return the place after the last byte that is not zero; `at` if there is none."""
     zeros = bytes(_STEP)
     high = len(view)
     while high > at:

@@ -1,11 +1,11 @@
 """The segments of the commit log: fixed size, named by start position, mapped, preallocated.
 
-An ordered row of segments that touch each other. The writer is always in the last one that holds
-entries (`active`); at most one more lies prepared behind it, so that a roll never waits for the
-disk. `prepare` is the allocator thread's step: it reserves the next file and populates pages in a
-window ahead of the writer, because a page fault per append would cost more than the append.
+An ordered, contiguous sequence of segments. The writer is always in the last one that holds entries
+(`active`); at most one more is prepared after it, so that a roll never waits for the disk.
+`prepare` is the allocator thread's step: it reserves the next file and populates pages ahead of the
+writer, because a page fault per append would cost more than the append.
 
-This module knows files and positions. What the bytes mean is the commit log's business.
+This module knows files and positions; the commit log knows what the bytes mean.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 _NAME_DIGITS = 20
 _UNFINISHED = ".new"
 HASTE_WINDOWS = 4
-"""How many windows ahead of a writer in haste are populated before a file is made."""
+"""How many windows are populated ahead of a writer in a hurry before a file is created."""
 
 
 class Segment:
@@ -39,7 +39,7 @@ class Segment:
         self.size = mapping.size
         self.mapping = mapping
         self.populated = populated
-        """Up to where, from its start, pages have been made ready for writing."""
+        """Number of bytes, from the segment's start, whose pages are populated."""
 
     @property
     def end(self) -> int:
@@ -53,10 +53,10 @@ def segment_name(start: int) -> str:
 
 
 def usual_size(sizes: Sequence[int], starts: Sequence[int]) -> int:
-    """Return the size that most files have, the largest of several; 0 if there are none.
+    """Return the size that most files have, the largest in a tie; 0 without files.
 
-    Every file starts at a multiple of it: of two files, one of them damaged, only that tells. If
-    no file has such a size, all were damaged, and the distance of neighbours tells it.
+    Every file starts at a multiple of it: with two files, one of them damaged, only that decides.
+    If no file has such a size, all are damaged, and the distance between neighbours decides.
     """
     fitting = [size for size in sizes if size and not any(start % size for start in starts)]
     if not fitting and len(starts) > 1:
@@ -66,7 +66,7 @@ def usual_size(sizes: Sequence[int], starts: Sequence[int]) -> int:
 
 
 class Segments:
-    """The row of segments, oldest first."""
+    """The sequence of segments, oldest first."""
 
     def __init__(
         self,
@@ -76,28 +76,28 @@ class Segments:
         *,
         reserved: FreeSpace = nothing,
     ) -> None:
-        """A row without files. `reserved` is what making one leaves free, outside `digging`."""
+        """Without files. A new file leaves `reserved` bytes free, except in `digging`."""
         self._directory = directory
         self.segment_size = segment_size
         self._populate_ahead = min(populate_ahead, segment_size)
-        # Other threads look the row up: it grows at its end, and is replaced when it shrinks.
+        # Other threads look segments up: the list grows in place, and is replaced when it shrinks.
         self._row: list[Segment] = []
         self.active: Segment
-        """The segment that the writer is in: the last one. There is none before there are any."""
+        """The writer's segment, which is the last one. Unset until there is one."""
         self._prepared: Segment | None = None
         self.prepare_at = 0
-        """The position from which on the writer wakes the allocator; it compares, no more."""
+        """The position at which the writer wakes the allocator, so that it only has to compare."""
         self._usually_reserved = self._reserved = reserved
-        # Held while a file is being made and while one is taken into the row, so that nobody
-        # makes a file a second time: that would truncate the one in use.
+        # Held while a file is created or appended to the row, so that no file is created twice:
+        # that would truncate the one in use.
         self._making = threading.Lock()
 
     def load(self, flushed: int | None = None) -> None:
-        """Map every file that is there; they must all have the set size and touch each other.
+        """Map every existing file; all must have the configured size and be contiguous.
 
-        A file that was cut short gets its size back if all that is known to be safe is in it: the
-        log ends where the cut made it end, if not before. `flushed` is up to where that is, None
-        if it is not known; then only the last file may have been cut.
+        A truncated file is extended again if it still holds everything that was flushed: the log
+        ends where the truncation ends it, or before. `flushed` is that position; if it is None,
+        unknown, only the last file may be truncated.
         """
         names = []
         for name in self._directory.names():
@@ -123,7 +123,7 @@ class Segments:
             file.close()
 
     def _require_size(self, sizes: list[int], starts: list[int]) -> None:
-        """Refuse a setting that is not what the files were made with; no checkpoint says it."""
+        """Reject a segment size other than that of the files, if no checkpoint stores it."""
         made_with = usual_size(sizes, starts)
         is_cut = sizes == [made_with] and made_with < self.segment_size
         is_set = self.segment_size in (made_with, *sizes)
@@ -161,7 +161,7 @@ class Segments:
         return f"{self._directory.path}/{name}"
 
     def path(self, segment: Segment) -> str:
-        """Return a segment's path, for messages to people."""
+        """Return a segment's path, for messages."""
         return self._path(segment_name(segment.start))
 
     # The row
@@ -176,7 +176,7 @@ class Segments:
 
     @property
     def start(self) -> int:
-        """The first position that is still there."""
+        """The first position that is still in the log."""
         row = self._row
         return row[0].start if row else 0
 
@@ -201,7 +201,7 @@ class Segments:
         self.active = segment
 
     def roll(self) -> Segment:
-        """Start the next segment, which is there already unless the allocator fell behind."""
+        """Start the next segment, which exists already unless the allocator fell behind."""
         with self._making:
             segment = self._prepared or self._make(self._row[-1].end, self._reserved)
             self._prepared = None
@@ -211,7 +211,7 @@ class Segments:
 
     @contextmanager
     def digging(self, reserved: FreeSpace) -> Iterator[None]:
-        """Let the writer's next files leave no more free than this; for the writer's thread."""
+        """Let new files leave only this much space free; for the writer's thread."""
         self._reserved = reserved
         try:
             yield
@@ -219,7 +219,7 @@ class Segments:
             self._reserved = self._usually_reserved
 
     def prepare(self, written: int, *, coarsely: bool = False) -> None:
-        """Allocator's step: populate ahead of the written position, and make the next file."""
+        """Populate pages ahead of the written position, and create the next file."""
         if not self._row:
             return
         segment = self._row[-1]
@@ -227,22 +227,22 @@ class Segments:
         used = written - segment.start
         is_next_due = self._prepared is None and written >= self._make_at(segment)
         if is_next_due and coarsely:
-            # A file is made while the disk is busy with all that was written: a writer in haste
-            # comes far meanwhile.
+            # Creating a file takes long while the disk is busy with dirty pages, and a writer in a
+            # hurry gets far meanwhile.
             ahead *= HASTE_WINDOWS
-        # What is written needs no populating, which would only make its pages dirty again.
+        # Written pages are not populated: that would only make them dirty again.
         start, end = used - used % PAGE_SIZE, min(segment.size, used + ahead)
         self._populate(segment, start, end, coarsely=coarsely)
         if is_next_due:
             made = None
             with self._making:
-                # Only if nobody rolled in the meantime.
+                # Only if there was no roll in the meantime.
                 if self._prepared is None and self._row[-1] is segment:
                     try:
                         made = self._prepared = self._make(segment.end, self._usually_reserved)
                     except StoreFull:
-                        # The producer who needs it will be told; until then it is tried again
-                        # from time to time, because a reservation that fails is not cheap.
+                        # The next append that needs it fails; until then it is retried from time to
+                        # time, because a failed reservation is expensive.
                         self.prepare_at = min(
                             segment.end, written + max(1, self._populate_ahead >> 2)
                         )
@@ -252,7 +252,7 @@ class Segments:
         self._plan()
 
     def _plan(self) -> None:
-        """Set the position from which the allocator has work again."""
+        """Set the position at which the allocator has work again."""
         segment = self._row[-1]
         populate_at = segment.start + segment.populated - (self._populate_ahead >> 1)
         if segment.populated >= segment.size:
@@ -261,14 +261,14 @@ class Segments:
         self.prepare_at = min(populate_at, make_at)
 
     def _make_at(self, segment: Segment) -> int:
-        """The position from which on there should be a next file: half way, and never too late.
+        """The position at which the next file should be created: half way, or earlier if needed.
 
-        A roll waits for a file that is being made, and the loop with it.
+        A roll waits for a file that is being created, and blocks the event loop.
         """
         return segment.end - max(segment.size >> 1, min(segment.size, 2 * self._populate_ahead))
 
     def _make(self, start: int, reserved: FreeSpace) -> Segment:
-        """Make a file durably; its name is there only when all of its blocks are."""
+        """Create a file durably; it gets its name only once all blocks are allocated."""
         name = segment_name(start)
         free, total = self._directory.space()
         if free < self.segment_size + reserved(total):
@@ -296,12 +296,12 @@ class Segments:
     # Shrinking
 
     def start_at(self, position: int) -> None:
-        """Begin an empty row at a position, a multiple of the segment size."""
+        """Start an empty log at a position, which is a multiple of the segment size."""
         assert not self._row, "the row has segments already"
         self._grow(self._make(position, nothing))
 
     def cut_after(self, position: int) -> None:
-        """Remove every segment that starts behind a position."""
+        """Remove every segment that starts after a position."""
         while self._row and self._row[-1].start > position:
             segment = self._row[-1]
             self._row = self._row[:-1]
@@ -309,24 +309,24 @@ class Segments:
                 self.active = self._row[-1]
             segment.mapping.close()
             self._directory.remove(segment_name(segment.start))
-            # One after the other, the last first: a cut of power never leaves a gap in the row.
+            # One at a time, the last one first: a power failure never leaves a gap.
             self._directory.sync()
 
     def remove_first(self) -> Segment:
-        """Remove the oldest segment's file; its mapping lives until the last slice of it goes."""
+        """Remove the oldest segment's file; its mapping lives as long as a slice of it does."""
         self.unlink_first()
         return self.forget_first()
 
     def unlink_first(self) -> None:
-        """Remove the oldest segment's file durably; what is mapped stays. Any thread may do it."""
+        """Remove the oldest segment's file durably, on any thread; the mapping stays valid."""
         assert len(self._row) > 1, "the active segment is never removed"
-        # The sync of an earlier try may have failed.
+        # An earlier attempt may have removed the file and failed in the sync.
         with suppress(FileNotFoundError):
             self._directory.remove(segment_name(self._row[0].start))
         self._directory.sync()
 
     def forget_first(self) -> Segment:
-        """Take the oldest segment, whose file is gone, out of the row."""
+        """Remove the oldest segment, whose file is deleted, from the row."""
         segment = self._row[0]
         self._row = self._row[1:]
         return segment

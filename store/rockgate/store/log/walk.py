@@ -1,7 +1,7 @@
 """Walks the log in order, skipping entries that are not of interest.
 
-A start goes through hundreds of thousands of entries for a few that it wants. What is passed over
-is not read: its size says where the next one stands, and each says its own position.
+A start passes hundreds of thousands of entries to find a few. Skipped entries are not decoded: the
+size leads to the next entry, and each entry contains its own position.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import BLANK_SIZE, HEAD_SIZE_V4, Entry, EntryError
 from rockgate.store.log.segments import Segment, Segments
 
-# The byte of the flags, and its bit, that says whether a batch's keys are indexed.
+# The byte of the flags, and its bit, that marks a batch with indexed keys.
 _INDEXED_AT: Final = envelope.SYS_FLAG_AT + 1
 _INDEXED_BIT: Final = envelope.INDEXED >> 16
 _MESSAGES: Final = (envelope.MAGIC_V1, envelope.MAGIC_V2)
 _PEEK: Final = struct.Struct(">II12xq").unpack_from
-"""Size, magic and offset of an entry: what decides whether it is passed over."""
+"""Size, magic and offset of an entry: enough to decide whether to skip it."""
 
 
 class Walk:
-    """The entries of a range of the log, each with the view that its places are in.
+    """The entries of a range of the log, each with the view that its bytes are in.
 
-    Without `batches` those whose keys are not indexed are passed over, and without `messages` those
-    that take one offset of a queue. With `checks` checksums are taken, of what is passed over too;
-    without, what is passed over stays unread, which is for a range that was checked before.
+    Without `batches`, batches whose keys are not indexed are skipped; without `messages`, message
+    entries of queues are. With `checks`, checksums are verified, also of skipped entries; without
+    it, skipped entries stay unread, which is for a range that was verified before.
 
-    Raises EntryError where the bytes are not an entry that belongs at its place.
+    Raises EntryError where the bytes are not a valid entry of that position.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Walk:
         checks: bool = False,
     ) -> None:
         self.position = start
-        """Where the entry stands that was handed out, or could not be."""
+        """Position of the entry that was yielded last, or that could not be read."""
         self._segments = segments
         self._end = end
         self._batches = batches
@@ -51,7 +51,7 @@ class Walk:
         self._checks = checks
 
     def __iter__(self) -> Iterator[tuple[memoryview, Entry]]:
-        """Yield the entries; the next time begins where this one ended."""
+        """Yield the entries; a second iteration continues where the first one ended."""
         while self.position < self._end:
             segment = self._segments.find(self.position)
             if segment is None:
@@ -88,13 +88,13 @@ class Walk:
         self.position = segment.end if end == size else self._end
 
     def _passes(self, view: memoryview, at: int, magic: int, offset: int) -> bool:
-        """Whether an entry is passed over; what is none is left for `read` to tell."""
+        """Say whether an entry is skipped; invalid ones are left to `read`, which raises."""
         if magic == envelope.MAGIC_BATCH:
             return not self._batches and not view[at + _INDEXED_AT] & _INDEXED_BIT
         return not self._messages and offset >= 0 and magic in _MESSAGES
 
 
 def is_filler(view: memoryview, at: int) -> bool:
-    """Say whether a place holds the filler that ends its segment."""
+    """Say whether the filler that ends a segment starts at this place."""
     left = len(view) - at
     return left >= BLANK_SIZE and envelope.peek(view, at) == (left, envelope.MAGIC_BLANK)
