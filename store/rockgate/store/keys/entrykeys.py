@@ -1,7 +1,7 @@
 """The keys of an entry: those of a message, or those of the records in a batch.
 
-What is in a batch the store does not know; whoever opens it gives a function that does. A query
-of the key index compares the real key, so it loads entries with their keys from the log.
+The store cannot decode batches; whoever opens it passes a function that can. A query compares the
+actual keys, so it loads entries with their keys from the log.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from rockgate.protocol.entry import (
 )
 
 Found = Sequence[bytes] | Callable[[], Sequence[bytes]]
-"""Keys, or what finds them and takes so long that the store's thread must not wait for it."""
+"""Keys, or a function that finds them but is too slow for the store's thread."""
 RecordKeys = Callable[[memoryview], Found]
-"""Returns the keys of the records in a batch's body, the same whenever it is asked."""
+"""Returns the keys of the records in a batch's body; deterministic."""
 
 
 _ID: Final = b"UNIQ_KEY\x01"
 
 
 def keys_of(properties: bytes) -> list[bytes]:
-    """Return the keys a message is found by: its unique key, then each part of its KEYS."""
+    """Return the keys of a message: its unique key, then each part of its KEYS."""
     keys = []
     unique = get_property(properties, b"UNIQ_KEY")
     if unique:
@@ -44,7 +44,7 @@ def keys_of(properties: bytes) -> list[bytes]:
 def keys_of_all(
     properties: Sequence[bytes], positions: Sequence[int]
 ) -> tuple[Sequence[bytes], Sequence[int]]:
-    """Return the keys of messages, and of each key its message's position."""
+    """Return the keys of messages, and for each key its message's position."""
     ids = _ids(properties)
     if ids is not None:
         return ids, positions
@@ -58,10 +58,10 @@ def keys_of_all(
 
 
 def _ids(properties: Sequence[bytes]) -> Sequence[bytes] | None:
-    """Return the ids that a client gave its messages, if those are their only keys.
+    """Return the message ids that a client assigned, if they are the only keys.
 
-    Messages of one client have their id in front, one as long as the other (32 digits, or 56 where
-    the client has an IPv6 address), and the same behind it: one look at all of them is enough.
+    Messages of one client start with their id, all of the same length (32 digits, or 56 for a
+    client with an IPv6 address), and usually continue alike: one pass over all of them is enough.
     """
     rest_at = properties[0].find(b"\x02")
     if rest_at <= len(_ID) or len(set(map(len, properties))) > 1:
@@ -73,7 +73,7 @@ def _ids(properties: Sequence[bytes]) -> Sequence[bytes] | None:
     names, ids, rests = zip(*parts, strict=True)
     if names.count(_ID) != len(names) or b"\x02" in b"".join(ids):
         return None
-    # As a rule they have the same behind it, too.
+    # Usually the rest is the same too.
     unlike = set(rests) if rests.count(rests[0]) != len(rests) else rests[:1]
     if any(rest[0] != 2 or b"KEY" in rest for rest in unlike):
         return None
@@ -81,15 +81,15 @@ def _ids(properties: Sequence[bytes]) -> Sequence[bytes] | None:
 
 
 def no_keys(body: memoryview) -> Sequence[bytes]:
-    """Return no keys: for stores without batches whose records are indexed."""
+    """Return no keys: for stores that index no batches."""
     return ()
 
 
 def entry_keys(view: memoryview, entry: Entry, record_keys: RecordKeys) -> Found:
-    """Return all the keys an entry is found by.
+    """Return all keys by which an entry is found.
 
-    State entries have none, nor has the rollback of a transaction. A batch says by a flag whether
-    the keys of its records count: the topic's config may have been another one since.
+    State entries and rollbacks of transactions have none. A flag of a batch says whether its
+    records are indexed, because the topic's config may have changed since.
     """
     if entry.queue_offset < 0:
         return ()
@@ -107,7 +107,7 @@ def found_now(found: Found) -> Sequence[bytes]:
 
 
 class Loaded(NamedTuple):
-    """What the log holds at a position."""
+    """The entry at a position."""
 
     topic: bytes
     keys: Sequence[bytes]
@@ -118,15 +118,15 @@ class Log(Protocol):
     """The commit log, as a loader uses it."""
 
     def read(self, position: int) -> tuple[memoryview, Entry] | None:
-        """Return the bytes around a position and the entry there; EntryError if it is none."""
+        """Return the bytes around a position and the entry there; EntryError if it is invalid."""
 
 
 Load = Callable[[int], Loaded | None]
-"""Returns the entry that starts at a position; None if there is none, or none to be shown."""
+"""Returns the entry that starts at a position; None if there is none, or it is not visible."""
 
 
 BatchKeys = Callable[[int, memoryview], Sequence[bytes]]
-"""Returns the keys of the records in a batch that lies at a position."""
+"""Returns the keys of the records in the batch at a position."""
 
 
 def no_batch_keys(position: int, body: memoryview) -> Sequence[bytes]:
@@ -141,9 +141,9 @@ def loader(
     record_keys: RecordKeys = no_keys,
     batch_keys: BatchKeys | None = None,
 ) -> Load:
-    """Return a loader for `query`: the entries in front of `end` that may be shown.
+    """Return a loader for `query`: the visible entries before `end`.
 
-    Any position may be asked for, also one in the middle of an entry: there is nothing there.
+    Any position may be asked for; inside an entry there is nothing.
     """
 
     def load(position: int) -> Loaded | None:

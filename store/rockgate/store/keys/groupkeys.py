@@ -31,17 +31,17 @@ class Keys(Protocol):
 
 
 class GroupKeys:
-    """Keys of messages of a group, indexed together while they are of one topic and time."""
+    """Keys of the messages of a group, indexed together while topic and time are the same."""
 
     def __init__(self, keys: Keys | None) -> None:
         self._keys = keys
         self._shared = (b"", 0)
-        """Topic and store time of what was taken."""
+        """Topic and store time of the collected messages."""
         self._properties: list[bytes] = []
         self._positions: list[int] = []
 
     def take(self, draft: Draft, written: Written) -> bool:
-        """Take a message; False if it is for the caller to index, behind what was taken."""
+        """Collect a message; False if the caller must index it, after those collected."""
         if self._keys is None or (not draft.properties and not draft.batch_count):
             return True
         if (
@@ -60,7 +60,7 @@ class GroupKeys:
         return True
 
     def flush(self) -> None:
-        """Index what was taken."""
+        """Index the collected messages."""
         if self._keys is not None and self._properties:
             topic, store_ms = self._shared
             self._keys.put_messages(topic, self._properties, self._positions, store_ms)

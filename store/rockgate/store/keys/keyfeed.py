@@ -1,7 +1,8 @@
 """Catches up the key index after a full disk or a backlog.
 
-What is missed is read from the log and put a little at a time. The keys of a batch that takes long
-to open are found by a job, and put in parts; meanwhile the log may grow, and the index follows.
+Missed entries are read from the log and added a little at a time. A job finds the keys of a batch
+that is slow to decode, and they are added in parts; the log may grow meanwhile, and the index
+catches up.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rockgate.store.workers import InlineJobs, Jobs
 
 
 class _Part(NamedTuple):
-    """An entry of which keys are put in parts, and how many are."""
+    """An entry whose keys are added in parts, and how many of them are."""
 
     topic: bytes
     position: int
@@ -40,10 +41,10 @@ class KeyFeed:
         self._is_finding = False
 
     def step(self, size_max: int) -> bool:
-        """Index some of what was missed; say whether there is more that can be done now."""
+        """Index some of the missed entries; say whether more can be done now."""
         keys = self._keys
         if self._is_finding or keys.missed_from is None or not keys.has_room:
-            # Without room nothing can be done here, and nothing is gained by asking again soon.
+            # Without space nothing can be done, and asking again soon would not help.
             return False
         if self._part is not None:
             self._put(self._part)
@@ -52,7 +53,7 @@ class KeyFeed:
         return keys.missed_from is not None and not self._is_finding
 
     def _walk(self, start: int, size_max: int) -> None:
-        """Put the entries of a stretch of the log; one with very many keys ends it."""
+        """Add the entries of a range of the log; one with very many keys ends it."""
         missed: list[Missed] = []
         end, work = self._log.end, 0
         for view, entry in self._log.walk(start):
@@ -82,7 +83,7 @@ class KeyFeed:
             keys.extend(found())
 
         def done(failure: Exception | None) -> None:
-            # What cannot be opened has no keys: it is not asked for again and again.
+            # A batch that cannot be decoded has no keys, so that it is not retried forever.
             self._is_finding = False
             self._part = whole._replace(keys=keys)
 

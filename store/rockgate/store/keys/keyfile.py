@@ -4,14 +4,14 @@ docs/internals/key-index.md specifies it.
 
     header   40 bytes      begin and end time, begin and end position, used slots, entry count
     slots    4 x slots     the newest entry of each slot, 0 for none
-    entries  20 x entries  key hash, position, seconds since begin, the slot's entry before it
+    entries  20 x entries  key hash, position, seconds since begin, previous entry of the slot
 
-Entry 0 means "none" in a slot, so its place is free: the seal lies there, two checksums of the
-header, of the one that was and of the one that comes. The header changes in `flush` alone, after
-everything it counts is on disk, and one of the two always fits it, however a crash falls. What
-lies behind the header's count is worth nothing and is put again from the log.
+Entry 0 means "none" in a slot, so its space is free for the seal: two checksums, of the previous
+and of the next header. Only `flush` changes the header, after everything it counts is on disk, so
+one of the two matches after any crash. Entries beyond the header's count are ignored and added
+again from the log.
 
-A file knows hashes, not keys: whoever asks must compare the key of what is found.
+A file contains hashes, not keys: callers must compare the key of what they find.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _POSITION_AT: Final = 4
 _HEADER_POSITION_AT: Final = 24
 
 UNORDERED: Final = 1 << 31
-"""In the header's slot count: an entry here is older than one before it (a moved one is)."""
+"""In the header's slot count: some entry is older than the one before, as relocated ones are."""
 
 _SECONDS_MAX: Final = 2**31 - 1
 _HASH_MASK: Final = 0x7FFFFFFF
@@ -49,14 +49,14 @@ _WORDS: Final = ENTRY.size // 4
 
 
 class Shape(NamedTuple):
-    """How many slots and entries a file has room for; entry 0 is never used."""
+    """How many slots and entries a file holds; entry 0 is never used."""
 
     slot_count: int
     entry_count: int
 
     @property
     def entries_at(self) -> int:
-        """Where entry 0 lies."""
+        """Where entry 0 starts."""
         return HEADER.size + SLOT.size * self.slot_count
 
     @property
@@ -92,12 +92,12 @@ class KeyFile:
         self.mapping = mapping
         self.view = mapping.view
         self.slots = mapping.view[HEADER.size : shape.entries_at].cast("I")
-        """The slots, in the file's order of bytes."""
+        """The slots, in the file's byte order."""
         self.shape = shape
         self.start = start
-        """Nothing in front of this position is indexed here; it is part of the file's name."""
+        """No entry before this position is indexed here; part of the file's name."""
         self.position = start
-        """Every key of every entry of the log between `start` and here is in this file."""
+        """This file has every key of the log from `start` up to this position."""
         self.count = 1
         """The index of the next entry."""
         self.begin_ms = 0
@@ -114,13 +114,13 @@ class KeyFile:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another entry."""
+        """Whether there is no space for another entry."""
         return self.count >= self.shape.entry_count
 
     # Writing
 
     def put(self, topic: bytes, keys: Sequence[bytes], position: int, store_ms: int) -> int:
-        """Add an entry for each key, newest of its slot; return how many there was room for."""
+        """Add an entry for each key, as the newest of its slot; return how many fitted."""
         seconds = self._seconds(store_ms)
         view, index, used_slots = self.view, self.count, self.used_slots
         slot_count, entry_count = self.shape
@@ -140,7 +140,7 @@ class KeyFile:
             _write_slot(view, slot_at, index)
             index += 1
             at += ENTRY.size
-        # The flushing thread takes entries below the count for written.
+        # The flushing thread assumes that entries below the count are written.
         self.used_slots = used_slots
         self.count = index
         return len(keys)
@@ -148,9 +148,9 @@ class KeyFile:
     def put_all(
         self, topic: bytes, keys: Sequence[bytes], positions: Sequence[int], store_ms: int
     ) -> None:
-        """Add an entry for each key at its position: `put` for many keys that there is room for.
+        """Add an entry for each key at its position: `put` for many keys that fit.
 
-        Column by column, in the file's order of bytes: a third of the time of one by one.
+        By column, in the file's byte order: a third of the time of adding them one by one.
         """
         seconds = self._seconds(store_ms)
         slots, index, count = self.slots, self.count, len(keys)
@@ -177,11 +177,11 @@ class KeyFile:
         entries[4::_WORDS] = _swapped(befores)
         at = self.shape.entries_at + ENTRY.size * index
         self.view[at : at + ENTRY.size * count] = entries.tobytes()
-        # The flushing thread takes entries below the count for written.
+        # The flushing thread assumes that entries below the count are written.
         self.count = index + count
 
     def _seconds(self, store_ms: int) -> int:
-        """Note the time of entries that are put, and return it as they have it."""
+        """Extend the file's time range, and return the time in seconds as entries store it."""
         if store_ms >= self.end_ms:
             if self.count == 1:
                 self.begin_ms = store_ms
@@ -194,8 +194,8 @@ class KeyFile:
         return seconds
 
     def flush(self) -> bool:
-        """Make everything put so far durable, then the header that counts it; say if any was."""
-        # The order matters: what is in front of a position read first is below a count read later.
+        """Make all entries durable, then the header that counts them; say if there were any."""
+        # The order matters: entries before a position read first are below a count read later.
         position = self.position
         header = HEADER.pack(
             self.begin_ms,
@@ -221,10 +221,10 @@ class KeyFile:
     # Reading
 
     def find(self, topic: bytes, key: bytes, begin_ms: int, end_ms: int) -> Iterator[int | None]:
-        """Yield positions newest first, and None for every entry passed over.
+        """Yield positions, newest first, and None for every entry skipped.
 
-        Values that make no sense end the chain: an index may miss what is damaged, but it
-        neither loops nor leads outside its own stretch of the log.
+        Invalid values end the chain: a damaged index may miss entries, but it never loops and never
+        leads outside its range of the log.
         """
         if self.end_ms < begin_ms or (self.begin_ms > end_ms and not self.is_unordered):
             return
@@ -232,7 +232,7 @@ class KeyFile:
         entries_at = self.shape.entries_at
         key_crc = key_hash(topic, key)
         slot_at = HEADER.size + SLOT.size * (key_crc % self.shape.slot_count)
-        # A page that must come from disk is brought in without the interpreter lock.
+        # A page that is not resident is loaded without the interpreter lock.
         self.mapping.prefetch(slot_at, SLOT.size)
         (index,) = SLOT.unpack_from(view, slot_at)
         index_max = count
@@ -257,7 +257,7 @@ class KeyFile:
     # Opening
 
     def load(self) -> bool:
-        """Take over what the header says; False if it is not one that `flush` wrote."""
+        """Load the header; False if it is not one that `flush` wrote."""
         header = bytes(self.view[: HEADER.size])
         seal = bytes(self.view[self.shape.entries_at :][: _SEAL.size])
         magic, slot_count, entry_count, *checksums = _SEAL.unpack(seal)
@@ -275,9 +275,9 @@ class KeyFile:
         return True
 
     def cut(self, position: int) -> None:
-        """Forget every entry at or behind a position, durably, and mend the slots.
+        """Drop every entry at or after a position, durably, and repair the slots.
 
-        Entries were put in the order of positions, so those that stay are the first so many.
+        Entries are in the order of positions, so the remaining ones are a prefix.
         """
         self.position = min(self.position, position)
         low, high = 1, self.count
@@ -290,14 +290,14 @@ class KeyFile:
         self.count = low
         if low == 1:
             self.begin_ms, self.end_ms, self.is_unordered = 0, 0, False
-        # The header comes first: slots that name entries behind its count are mended at any start.
+        # The header comes first: slots that point beyond its count are repaired at every start.
         self.flush()
         self._mend_slots()
-        # A killed process may have left a header that it never synced.
+        # A killed process may have left a header that was never synced.
         self.mapping.sync()
 
     def _mend_slots(self) -> None:
-        """Write all slots again if one of them names an entry that is not there."""
+        """Rewrite all slots if one of them points to an entry that does not exist."""
         slot_count, count = self.shape.slot_count, self.count
         if max(_swapped(array("I", bytes(self.view[HEADER.size : self.shape.entries_at])))) < count:
             return
@@ -306,7 +306,7 @@ class KeyFile:
         while index < count:
             step = min(_HASHES_STEP, count - index)
             at = self.shape.entries_at + ENTRY.size * index
-            # Thousands of hashes in one call: a full file is mended in less than half a second.
+            # Thousands of hashes per call: a full file is repaired in less than half a second.
             for key_crc in struct.unpack_from(">" + "I16x" * step, self.view, at):
                 slots[key_crc % slot_count] = index
                 index += 1
@@ -315,7 +315,7 @@ class KeyFile:
 
 
 def _swapped(numbers: array[int]) -> array[int]:
-    """Turn the machine's order of bytes into the file's, or back, in place."""
+    """Convert between the machine's byte order and the file's, in place."""
     if sys.byteorder == "little":
         numbers.byteswap()
     return numbers

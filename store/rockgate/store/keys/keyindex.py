@@ -1,16 +1,16 @@
 """The key index: finds messages by unique key and by each of their KEYS, newest first.
 
-docs/internals/key-index.md specifies it. The index is one row of files for all topics, each
-covering a stretch of the log and named by its start. It is derived: what is lost or damaged is
-put again from the log, and `recover` says from where.
+docs/internals/key-index.md specifies it. The index is one sequence of files for all topics, each
+covering a range of the log and named by its start. It is derived: lost or damaged keys are added
+again from the log, and `recover` returns from which position.
 
-Keys are put by the store's thread, straight into a mapped file: those of a message right behind
-its append, when it has been answered. `prepare` and `flush` are steps of background threads. An
-index that cannot grow never fails a message: it stops, remembers where (`missed_from`), and is
-caught up from the log once there is room.
+The store's thread adds keys directly to a mapped file: those of a message soon after its append,
+once its producer has the response. `prepare` and `flush` run on background threads. An index that
+cannot grow never fails a message: it stops, records where (`missed_from`), and is caught up from
+the log once there is space.
 
-Only hashes are stored. `query` compares the real key, topic and time of whatever it finds by means
-of the caller's loader, so that neither a collision nor a damaged file can give a wrong answer.
+Only hashes are stored. `query` uses the caller's loader to compare the actual key, topic and time,
+so neither a collision nor a damaged file can lead to a wrong result.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _log = logging.getLogger(__name__)
 
 DEFAULT_SHAPE: Final = Shape(500_000, 2_000_000)
 STEPS_MAX: Final = 100_000
-"""How many entries a query walks over at most: about 50 ms."""
+"""Maximum number of entries that a query visits: about 50 ms."""
 FOREVER_MS: Final = 2**63 - 1
 PART_COUNT: Final = 2_000
-"""Keys of one entry that are put at once: a few milliseconds' work."""
+"""Keys of one entry that are added at once: a few milliseconds of work."""
 
 _PREPARED: Final = "next"
 
 Missed = tuple[bytes, Sequence[bytes], int, int]
-"""Topic, keys, position and store time of an entry, as `put` takes them."""
+"""Topic, keys, position and store time of an entry: the parameters of `put`."""
 
 
 class KeyIndex:
-    """The row of files, oldest first; the last one is written to."""
+    """The sequence of files, oldest first; the last one is written to."""
 
     wants_batches = False
     wants_messages = True
@@ -67,37 +67,37 @@ class KeyIndex:
         *,
         soon: Run = run,
     ) -> None:
-        """An index without files. `soon` runs work in the next turn of the store's thread."""
+        """Without files. `soon` runs work in the next iteration of the store's thread."""
         self._directory = directory
         self._shape = shape
         self.record_keys = record_keys
-        # Replaced, never changed in place: the flushing thread walks it.
+        # Replaced, never changed in place: the flushing thread iterates over it.
         self._row: list[KeyFile] = []
         self._prepared: KeyFile | None = None
         self._expired: list[KeyFile] = []
         self._has_new_names = False
         self._last = -1
-        # Between the two background steps: neither closes what the other writes to.
+        # Held by each background step: neither closes what the other is writing to.
         self._stepping = threading.Lock()
         self.durable_position = 0
-        """Keys of everything in front of this position are on disk."""
+        """Keys of everything before this position are on disk."""
         self.missed_from: int | None = None
-        """From where on keys were not indexed for want of room; None if none were missed."""
+        """Position from which on keys are missing for lack of space; None if none are."""
         self._waiting = PendingKeys()
         self._is_settled_soon = False
         self._soon = soon
         self.later: Run = run
         """Runs work on the store's thread within some milliseconds; `Store.attach` may set it."""
         self.failure: Exception | None = None
-        """The sync that failed. Later ones prove nothing, so the durable position stands still."""
+        """The first failed sync. Later ones prove nothing, so the durable position stays."""
 
     # Opening
 
     def recover(self, *, log_end: int, rebuild_from: int) -> int:
-        """Open what is there, and return from where the log must be put again.
+        """Open the existing files, and return the position from which keys must be added again.
 
-        Afterwards nothing in the index points at or behind `log_end`, and every key in front of
-        the returned position, but not in front of `rebuild_from`, is in it.
+        Afterwards nothing in the index points at or after `log_end`, and every key between
+        `rebuild_from` and the returned position is in it.
         """
         row = load_row(self._directory, log_end, rebuild_from)
         if row:
@@ -127,14 +127,14 @@ class KeyIndex:
     # Putting: the store's thread
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
-        """Index an entry of the log as the append of it did."""
+        """Index an entry of the log as its append did."""
         keys = found_now(entry_keys(view, entry, self.record_keys))
         self.put(entry.topic, keys, entry.position, entry.store_ms)
 
     def put_batch(self, topic: bytes, body: memoryview, position: int, store_ms: int) -> None:
-        """Index a batch whose flag says so by the keys of its records.
+        """Index a batch by the keys of its records; its flag says that they count.
 
-        One that takes long, or has very many, is caught up with, as if there had been no room.
+        A batch that is slow to decode or has very many keys is left to the catch-up.
         """
         keys = self.record_keys(body)
         if not callable(keys) and len(keys) <= PART_COUNT:
@@ -157,9 +157,9 @@ class KeyIndex:
                 self.later(self.settle)
 
     def put(self, topic: bytes, keys: Sequence[bytes], position: int, store_ms: int) -> None:
-        """Index an entry of the log; one without keys, or indexed already, is passed over.
+        """Index an entry of the log; skip it if it has no keys or is indexed already.
 
-        Entries come in the order of the log. The store time may go back: a moved entry's does.
+        Entries come in log order. Their store time may decrease, as that of a relocated entry does.
         """
         if self._waiting.count:
             self.settle()
@@ -174,9 +174,9 @@ class KeyIndex:
     def put_part(
         self, topic: bytes, keys: Sequence[bytes], position: int, store_ms: int, *, is_last: bool
     ) -> bool:
-        """Index an entry that was missed by some of its keys; with the last ones it is in.
+        """Index some keys of an entry that was missed; the last ones complete it.
 
-        Say whether there was room.
+        Say whether there was space.
         """
         if not self._put(topic, keys, position, store_ms):
             return False
@@ -188,7 +188,7 @@ class KeyIndex:
         file = self._row[-1]
         file.position = position
         count = file.put(topic, keys, position, store_ms)
-        # A message with more keys than a whole file holds is found by the first of them.
+        # A message with more keys than a whole file holds is only found by the first ones.
         while count < len(keys) and file.start != position:
             try:
                 file = self._create(position)
@@ -207,9 +207,9 @@ class KeyIndex:
         positions: Sequence[int],
         store_ms: int,
     ) -> None:
-        """Index messages that follow each other in the log, none of them a rollback.
+        """Index consecutive messages of the log, none of them a rollback.
 
-        Not now but `soon`, when they have been answered; whoever needs them first settles that.
+        Deferred to `soon`, after their response; whatever needs the keys earlier calls `settle`.
         """
         self._waiting.add_all(topic, properties, positions, store_ms)
         if self._waiting.count >= BATCHED_MAX:
@@ -226,7 +226,7 @@ class KeyIndex:
             self._soon(self._settle_some)
 
     def settle(self, count_max: int | None = None) -> None:
-        """Put what waits: all of it, or so many messages."""
+        """Add the queued messages: all of them, or up to a maximum."""
         for topic, properties, positions, store_ms in self._waiting.take(count_max):
             if len(positions) < FEW:
                 for each, position in zip(properties, positions, strict=True):
@@ -245,11 +245,11 @@ class KeyIndex:
                 continue
             file.position = places[0]
             file.put_all(topic, keys, places, store_ms)
-            # The flushing thread reads this before the count: it may move when all are counted.
+            # The flushing thread reads this before the count, so it advances after all are counted.
             file.position = self._last = places[-1]
 
     def reached(self, position: int) -> None:
-        """Note that every entry in front of a position was put, as far as it had keys."""
+        """Record that every entry before a position was added, as far as it has keys."""
         if self._waiting.count:
             self.settle()
         if self.missed_from is None and position > self._last:
@@ -258,14 +258,14 @@ class KeyIndex:
 
     @property
     def has_room(self) -> bool:
-        """Whether the next key has a place without a file to be made first."""
+        """Whether the next key fits without creating a file first."""
         return not self._row[-1].is_full or self._prepared is not None
 
     def catch_up(self, entries: Iterable[Missed], *, end: int, is_all: bool) -> None:
-        """Put the entries of the log from `missed_from` to `end`, where the next call goes on.
+        """Add the entries from `missed_from` to `end`, where the next call continues.
 
-        Meanwhile entries that are appended are passed over by `put`; `is_all` says that `end` is
-        the log's, and from then on they are not. Does nothing while there is no room.
+        Until then `put` skips entries that are appended; `is_all` means that `end` is the log's end
+        and `put` indexes again. Does nothing while there is no space.
         """
         if self._waiting.count:
             self.settle()
@@ -281,7 +281,7 @@ class KeyIndex:
             self.missed_from = end
 
     def expire(self, below: int) -> None:
-        """Let go of the files that hold nothing at or behind a position; `prepare` removes them."""
+        """Drop the files with nothing at or after a position; `prepare` removes them."""
         row = self._row
         kept = 0
         while kept < len(row) - 1 and row[kept].position_at(row[kept].count - 1) < below:
@@ -302,10 +302,10 @@ class KeyIndex:
         end_ms: int = FOREVER_MS,
         steps_max: int = STEPS_MAX,
     ) -> list[int]:
-        """Return the positions of messages with a key, the last appended first.
+        """Return the positions of messages with a key, newest first.
 
-        Both ends of the time window count. A query gives up after `steps_max` entries and
-        returns what it found: a key that all messages share is no key.
+        The time range is inclusive. A query stops after `steps_max` entries and returns what it
+        found: a key that all messages share is of no use.
         """
         if self._waiting.count:
             self.settle()
@@ -349,7 +349,7 @@ class KeyIndex:
     # Steps of background threads
 
     def prepare(self) -> None:
-        """Make the next file before it is needed, and remove those that expired."""
+        """Create the next file before it is needed, and remove expired ones."""
         with self._stepping:
             self._remove_expired()
         active = self._row[-1]
@@ -372,7 +372,7 @@ class KeyIndex:
             self._has_new_names = True
 
     def flush(self) -> None:
-        """Make all that was put durable, and move the durable position."""
+        """Make all added keys durable, and advance the durable position."""
         with self._stepping:
             if self.failure is not None:
                 return
@@ -381,7 +381,7 @@ class KeyIndex:
                 if self._has_new_names:
                     self._has_new_names = False
                     self._directory.sync()
-                # Oldest first: a file is never found whole without those in front of it.
+                # Oldest first: a file is never complete on disk without those before it.
                 for file in row:
                     file.flush()
             except (OSError, DiskFailed) as error:
@@ -390,7 +390,7 @@ class KeyIndex:
             self.durable_position = row[-1].durable_position
 
     def close(self) -> None:
-        """Let go of the files; what was not flushed is put again at the next start."""
+        """Release the files; the next start adds again what was not flushed."""
         self._waiting.take()
         for file in self._row:
             file.mapping.close()

@@ -12,12 +12,12 @@ _NAME: Final = re.compile(r"(\d{20})-(\d+)-(\d+)")
 
 
 def name_of(start: int, shape: Shape) -> str:
-    """Return a file's name: its start, and its shape, which the settings may change later."""
+    """Return a file's name: its start and its shape, since the settings may change later."""
     return f"{start:020d}-{shape.slot_count}-{shape.entry_count}"
 
 
 def load_row(directory: Directory, log_end: int, rebuild_from: int) -> list[KeyFile]:
-    """Map the files that join up, from the first needed one on; remove all others."""
+    """Map the contiguous files from the first needed one on; remove all others."""
     row: list[KeyFile] = []
     useless = []
     is_whole = True
@@ -28,7 +28,7 @@ def load_row(directory: Directory, log_end: int, rebuild_from: int) -> list[KeyF
             is_whole = is_whole and not _NAME.fullmatch(name)
             continue
         if row:
-            # One that starts at the log's end may share its first message with the one before.
+            # A file that starts at the log's end may share its first message with the previous one.
             joins = file.start == row[-1].position and file.start < log_end
         else:
             joins = file.start <= min(rebuild_from, log_end)

@@ -1,8 +1,9 @@
 """The queue of messages to be added to the key index, in log order.
 
-Whoever sent a message is answered first. The keys of a batch are put in the next turn of the loop,
-while the client reads its answer; those of single messages within a few milliseconds, with whatever
-else has come by then. Messages of one topic and time wait together and are put in one pass.
+Producers get their response first. The keys of a batch are added in the next iteration of the event
+loop, while the client reads the response; those of single messages within a few milliseconds,
+together with others that arrive by then. Messages of one topic and time are queued together and
+added in one pass.
 """
 
 from __future__ import annotations
@@ -11,40 +12,40 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 WAITING_MAX: Final = 1_000
-"""How many single messages may wait, and how many of a batch are put in one turn: what takes a few
-milliseconds at most."""
+"""How many single messages may be queued, and how many of a batch are added per iteration: a few
+milliseconds of work at most."""
 BATCHED_MAX: Final = 16_000
-"""How many messages of batches may wait."""
+"""How many messages of batches may be queued."""
 FEW: Final = 6
-"""Messages up to which each is put for itself in less time than together."""
+"""Up to this many messages, adding each one separately is faster than adding them together."""
 
 Group = tuple[bytes, Sequence[bytes], Sequence[int], int]
-"""Topic, the properties of each message, its position, and the store time of all."""
+"""Topic, properties of each message, position of each message, and their common store time."""
 
 Run = Callable[[Callable[[], None]], object]
-"""Runs something by the store's thread, at some time."""
+"""Runs work on the store's thread at a later time."""
 
 
 def run(work: Callable[[], None]) -> None:
-    """Run it at once: for callers without a loop."""
+    """Run work at once: for callers without an event loop."""
     work()
 
 
 class PendingKeys:
-    """What waits. Owned by the index; bounded by whoever adds."""
+    """The queued messages. Owned by the index; bounded by those who add."""
 
     __slots__ = ("_groups", "_positions", "_properties", "_shared", "count")
 
     def __init__(self) -> None:
         self.count = 0
         self._groups: list[Group] = []
-        # The group that single messages join, as long as they are of its topic and time.
+        # The group that single messages join while topic and time are the same.
         self._shared: tuple[bytes, int] | None = None
         self._properties: list[bytes] = []
         self._positions: list[int] = []
 
     def add(self, topic: bytes, properties: bytes, position: int, store_ms: int) -> None:
-        """Let a message wait."""
+        """Queue a message."""
         self.count += 1
         shared = (topic, store_ms)
         if shared != self._shared:
@@ -57,13 +58,13 @@ class PendingKeys:
     def add_all(
         self, topic: bytes, properties: Sequence[bytes], positions: Sequence[int], store_ms: int
     ) -> None:
-        """Let messages wait that were appended together."""
+        """Queue messages that were appended together."""
         self.count += len(positions)
         self._shared = None
         self._groups.append((topic, properties, positions, store_ms))
 
     def take(self, count_max: int | None = None) -> list[Group]:
-        """Return what waits, the oldest first and so many at most; that waits no more."""
+        """Remove and return queued messages, oldest first, up to a maximum."""
         self._shared = None
         if count_max is None or self.count <= count_max:
             groups, self._groups = self._groups, []
