@@ -1,8 +1,8 @@
 """The fold of half messages: which are undecided, their group, and their number of checks.
 
-docs/internals/half-messages.md specifies it and lists the fields of its records. It holds names
-and numbers; the messages themselves lie in the log, and are kept from retention for as long as they
-are undecided. Of those that are decided it remembers how, for the latest million.
+docs/internals/half-messages.md specifies it and lists the fields of its records. The fold holds
+names and numbers; the messages themselves are in the log, and retention does not delete them while
+they are undecided. The outcomes of the latest million are retained.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FORMAT: Final = 1
 
 
 class HalfChangeKind(IntEnum):
-    """What a change does. Part of the format on disk: never change a value."""
+    """The kind of a change. Part of the format on disk: never change a value."""
 
     PREPARED = 1
     CHECKED = 2
@@ -50,13 +50,13 @@ class Prepared(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Checked(msgspec.Struct, array_like=True, frozen=True):
-    """A producer was asked about one."""
+    """A producer was asked about a half message."""
 
     offset: int
 
 
 class Decided(msgspec.Struct, array_like=True, frozen=True):
-    """One has ended."""
+    """A half message was committed or rolled back, or has expired."""
 
     offset: int
     outcome: Outcome
@@ -76,12 +76,12 @@ _LEADS: Final = {
 
 
 def encode(change: Prepared | Checked | Decided) -> bytes:
-    """Return a change's body."""
+    """Encode a change."""
     return _LEADS[type(change)] + _encode(change)
 
 
 def decode(change: Change) -> Any:
-    """Return what an entry says; StoreCorrupt if it cannot be read."""
+    """Decode a change; StoreCorrupt if it cannot be decoded."""
     what, body = "Record of half messages", change.body
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
@@ -96,10 +96,10 @@ WINDOW: Final = 1 << 20
 
 
 class Outcomes:
-    """The outcomes of the newest `window` offsets, a byte each, to answer late decisions.
+    """The outcomes of the newest `window` offsets, a byte each, to respond to late decisions.
 
-    Offsets of half messages are dense, so the memory is a ring of bytes by offset: the newest have
-    a place in it, older ones have none. 0 is no outcome: undecided, never there, or forgotten.
+    Offsets of half messages are dense, so a ring of bytes by offset is enough: the newest have a
+    place in it, older ones do not. 0 means no outcome: undecided, never used, or evicted.
     """
 
     def __init__(self, window: int = WINDOW) -> None:
@@ -107,18 +107,18 @@ class Outcomes:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._ring = bytearray()
         self._next = 0
-        """The offset behind the newest."""
+        """The offset after the newest."""
 
     def begin(self, offset: int) -> None:
-        """A half message is there, undecided; the oldest make room for a newer one.
+        """Add an undecided half message, and evict the oldest to make space for it.
 
-        One that is in already stays as it is: a replay may tell of it again.
+        One that is present already stays unchanged: a replay may repeat it.
         """
         if not self._ring:
-            # Made with the first: most servers never have one.
+            # Allocated with the first one: most servers never have any.
             self._ring = bytearray(self._window)
         window = self._window
         if offset >= self._next:
@@ -130,12 +130,12 @@ class Outcomes:
             self._next = offset + 1
 
     def end(self, offset: int, outcome: int) -> None:
-        """One has ended, if it is young enough to be remembered."""
+        """Set the outcome, unless the offset is evicted already."""
         if self._next - self._window <= offset < self._next:
             self._ring[offset % self._window] = outcome
 
     def find(self, offset: int) -> int:
-        """Return how one ended; 0 if it did not, or nobody knows."""
+        """Return an outcome; 0 if there is none, or it is evicted."""
         if not max(0, self._next - self._window) <= offset < self._next:
             return 0
         return self._ring[offset % self._window]
@@ -143,7 +143,7 @@ class Outcomes:
     # Snapshots
 
     def slices(self, size: int) -> Iterator[tuple[int, bytes]]:
-        """Hand out all of it as it is at each step: a first offset, and the outcomes from there."""
+        """Yield everything, as of each step: a first offset, and the outcomes from there."""
         at = 0
         while True:
             at = max(at, self._next - self._window)
@@ -159,7 +159,7 @@ class Outcomes:
             at = end
 
     def put(self, first: int, part: bytes) -> None:
-        """Take a slice in."""
+        """Add a slice."""
         dropped = max(0, len(part) - self._window)
         first, part = first + dropped, part[dropped:]
         if not part:
@@ -176,7 +176,7 @@ _SLICE_PLACES: Final = 1_000
 _SLICE_OUTCOMES: Final = 1 << 16
 _VERSION: Final = bytes((FORMAT,))
 MESSAGES: Final = b"RMQ_SYS_TRANS_HALF_TOPIC"
-"""The topic in whose queue 0 half messages lie."""
+"""The topic whose queue 0 holds the half messages."""
 
 
 class Half(msgspec.Struct, array_like=True, gc=False):
@@ -185,7 +185,7 @@ class Half(msgspec.Struct, array_like=True, gc=False):
     offset: int
     group: str
     immune_ms: int
-    """How old it must be for the first check; -1 for the server's own setting."""
+    """Its minimum age for the first check; -1 for the server's setting."""
     prepared_ms: int
     check_count: int = 0
     checked_ms: int = -1
@@ -193,7 +193,7 @@ class Half(msgspec.Struct, array_like=True, gc=False):
 
 
 class Endings(msgspec.Struct, gc=False):
-    """A slice of outcomes: the first offset, and a byte for each from there on."""
+    """A slice of outcomes: the first offset, and a byte for each offset from there on."""
 
     first: int
     outcomes: bytes
@@ -223,24 +223,24 @@ class HalfMessages:
         return None if place is None else self._roster[place]
 
     def outcome(self, offset: int) -> Outcome | None:
-        """Return how one ended; None of one that is undecided, was never there, or is too old."""
+        """Return an outcome; None if the message is undecided, never existed, or is too old."""
         found = self._outcomes.find(offset)
         return Outcome(found) if found else None
 
     def all(self) -> list[Half]:
-        """Return all that are undecided, as they are now, in the order of their offsets."""
+        """Return all undecided ones as of now, in the order of their offsets."""
         return [self._roster[self._places[offset]] for offset in sorted(self._places)]
 
     def walk(self) -> Iterator[Half | None]:
-        """Yield all that are undecided, in no order, and None for what was passed over.
+        """Yield all undecided ones, unordered, and None for empty slots.
 
-        The caller may pause after any; one that is undecided throughout is met exactly once.
+        The caller may pause after any; one that is undecided throughout is yielded exactly once.
         """
         for _, half in self._roster.walk():
             yield half
 
     def wants(self, topic: bytes, queue_id: int, first: int, end: int) -> bool:
-        """Keep undecided ones from retention."""
+        """Protect undecided messages from retention."""
         if topic != MESSAGES:
             return False
         if end - first <= len(self._places):
@@ -250,7 +250,7 @@ class HalfMessages:
     # Changes
 
     def apply(self, change: Change) -> None:
-        """Take one change in."""
+        """Apply a change."""
         what = decode(change)
         half = self.find(what.offset)
         if isinstance(what, Prepared):
@@ -280,9 +280,9 @@ class HalfMessages:
         self._outcomes.begin(half.offset)
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all of them, a thousand places to a slice; then how others ended.
+        """Yield all undecided ones, a thousand slots per slice; then the outcomes of others.
 
-        In this order, so that one that is decided meanwhile is in one slice or the other.
+        In this order, so that one that is decided meanwhile is in at least one slice.
         """
         for halves in sliced(self._encoded(), self._slice_places):
             yield _VERSION + pack_array(halves)
@@ -295,7 +295,7 @@ class HalfMessages:
             yield 1, len(item or b""), item
 
     def restore(self, slices: Iterable[bytes]) -> None:
-        """Replace everything by what the slices hold."""
+        """Replace everything with the contents of the slices."""
         self.clear()
         what = "Snapshot of half messages"
         for piece in slices:
@@ -311,7 +311,7 @@ class HalfMessages:
                 self._add(half)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._roster.clear()
         self._places.clear()
         self._outcomes.clear()

@@ -15,11 +15,11 @@ DELAY_TOPIC: Final = b"rmq_sys_rockgate_delay"
 _WHAT: Final = f"Record of {DELAY_TOPIC.decode()}"
 FORMAT: Final = 1
 _PART: Final = 20_000
-"""Items of one change: far below what a change may take."""
+"""Items per change: far below the maximum size of a change."""
 
 
 class DelayChangeKind(IntEnum):
-    """What happened."""
+    """The kind of a change."""
 
     SCHEDULE = 1
     DELIVERED = 2
@@ -29,7 +29,7 @@ class DelayChangeKind(IntEnum):
 
 
 class Scheduled(msgspec.Struct, array_like=True, frozen=True):
-    """Offsets of one queue that wait, each with its due time."""
+    """Delayed offsets of one queue, each with its due time."""
 
     topic_id: bytes
     queue_id: int
@@ -37,7 +37,7 @@ class Scheduled(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Ended(msgspec.Struct, array_like=True, frozen=True):
-    """Offsets of one queue that wait no more."""
+    """Offsets of one queue that are no longer delayed."""
 
     topic_id: bytes
     queue_id: int
@@ -53,14 +53,14 @@ _KINDS: Final = {kind.value: kind for kind in DelayChangeKind}
 def encode_schedule(
     topic_id: bytes, queue_id: int, waits: Sequence[tuple[int, int]]
 ) -> Iterator[bytes]:
-    """Yield the changes that let offsets of a queue wait."""
+    """Yield the changes that schedule offsets of a queue."""
     for at in range(0, len(waits), _PART):
         item = Scheduled(topic_id, queue_id, waits[at : at + _PART])
         yield bytes((FORMAT, DelayChangeKind.SCHEDULE)) + _encode([item])
 
 
 def encode_ended(kind: DelayChangeKind, items: Iterable[Ended]) -> bytes:
-    """Return the change that ends the waiting of some thousand offsets at most."""
+    """Return the change that ends the delay of up to some thousand offsets."""
     return bytes((FORMAT, kind)) + _encode(list(items))
 
 

@@ -1,8 +1,8 @@
 """Schedules delayed entries and delivers them as ordinary ones.
 
-docs/internals/delay.md specifies it. What is to wait is appended with its schedule, and what is
-delivered with its end, each as one atomic group. What a delivered entry looks like and where it
-goes is for the gateway to say.
+docs/internals/delay.md specifies it. A delayed entry is appended together with its schedule, and a
+delivery together with the end of the delay, each as one atomic group. The gateway decides what a
+delivered entry looks like and where it goes.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from rockgate.store.workers import Jobs
 from rockgate.store.write.append import Appended, Appender, Intake
 
 _log = logging.getLogger(__name__)
-_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_new = tuple.__new__  # skips the call of NamedTuple._make
 
 COUNT_MAX: Final = 64
 BYTES_MAX: Final = 256 << 10
-"""Items of one delivery, and the bytes of their entries: about a millisecond of work."""
+"""Items per delivery, and the bytes of their entries: about a millisecond of work."""
 RETRY_MS: Final = 10_000
 FETCHING_MS: Final = 1
-"""How soon to ask again whether the disk has answered."""
+"""How soon to check again whether the disk has responded."""
 TURN_WORK: Final = 500
-"""Units that the wheel moves in one step."""
+"""Units that the wheel moves per step."""
 
 
 class _Picked(NamedTuple):
@@ -57,7 +57,7 @@ class _Found(NamedTuple):
 class _Going(NamedTuple):
     intake: Intake
     dues: Sequence[Due]
-    """What it delivers."""
+    """The items that it delivers."""
 
 
 class Deliveries:
@@ -86,34 +86,34 @@ class Deliveries:
         self.redeliver: Redeliver | None = None
         """Set by the gateway; without it nothing is delivered."""
         self.records: Records | None = None
-        """Set by the gateway, for batch entries; without it they go the way of messages."""
+        """Set by the gateway, for batch entries; without it they are delivered like messages."""
         self._appends, self._ends = Complaint(_log, "deliveries"), Complaint(_log, "ends")
         self._bad = Remembered()
         self.delivered_count = self.lost_count = 0
         self.dropped_count = self.put_off_count = 0
 
     def now_ms(self) -> int:
-        """Return the time that delays are counted from."""
+        """Return the time at which new delays start."""
         return self._clock.now_ms()
 
     def wait_ms(self) -> int:
-        """Return how long nothing will be due, as far as is known now."""
+        """Return how long nothing will be due, as far as known now."""
         if self._is_fetching:
             return FETCHING_MS
         next_ms = self._delay.next_due_ms
         return 1 << 62 if next_ms is None else max(0, next_ms - self._clock.day_ms())
 
     def append(self, queue: QueueView, draft: Draft, waits: Sequence[tuple[int, int]]) -> Appended:
-        """Append an entry of which offsets wait, given as (index in the entry, due time).
+        """Append an entry with delayed offsets, given as (index in the entry, due time).
 
-        StoreFull, and nothing appended, if there is no room for it or its schedule.
+        StoreFull, with nothing appended, if there is no space for it or its schedule.
         """
         return self._appender.group(self.intakes(queue, draft, waits))[0]
 
     def intakes(
         self, queue: QueueView, draft: Draft, waits: Sequence[tuple[int, int]]
     ) -> list[Intake]:
-        """Return entry and schedule, to be appended at once and first in their group."""
+        """Return the entry and its schedule, to be appended first in an atomic group."""
         self._delay.units.reserve(len(waits))
         base = queue.next_offset
         offsets = [(base + index, due_ms) for index, due_ms in waits]
@@ -123,12 +123,12 @@ class Deliveries:
         return [Intake(queue, marked), *changes]
 
     def schedule(self, key: Key, waits: Sequence[tuple[int, int]]) -> list[tuple[bytes, bytes]]:
-        """Return the changes that let offsets of a marked entry wait, to be appended at once."""
+        """Return the changes that schedule offsets of a held entry, to be appended atomically."""
         self._delay.units.reserve(len(waits))
         return [(DELAY_TOPIC, body) for body in encode_schedule(*key, waits)]
 
     def step(self) -> bool:
-        """Deliver some of what is due; say whether there is more to do at once."""
+        """Deliver some of the due items; say whether there is more to do at once."""
         if self._is_fetching or self._appender.is_read_only:
             return False
         now_ms = self._clock.day_ms()
@@ -150,7 +150,7 @@ class Deliveries:
         return not found or self._deliver(found, self.redeliver, now_ms)
 
     def _pick(self, now_ms: int) -> None:
-        """Take items that are due, as many as one group may have."""
+        """Take due items, as many as one group may have."""
         size = 0
         queue: Queue | None = None
         unit: Unit | None = None
@@ -162,7 +162,7 @@ class Deliveries:
                 break
             topic_id, queue_id, offset, _ = due.waiting
             before, queue = queue, self._queues.find(topic_id, queue_id)
-            # Records of one batch are mostly due one behind the other, and so are messages.
+            # Records of one batch are mostly due consecutively, and so are messages.
             if queue is before and unit is not None and offset == unit.base + unit.offset_count:
                 unit = _next(units)
             if queue is not before or unit is None or not _holds(unit, offset):
@@ -177,7 +177,7 @@ class Deliveries:
             self._lose(lost, now_ms)
 
     def _pick_again(self) -> None:
-        """Look at what was picked before a job: it may have been recalled, moved, or be gone."""
+        """Check items picked before a job again: they may be recalled, relocated or deleted."""
         picked, self._picked = self._picked, []
         for due, queue, unit in picked:
             topic_id, queue_id, offset, _ = due.waiting
@@ -193,7 +193,7 @@ class Deliveries:
                 _log.error("delayed message is missing queue=%d offset=%d", *due.waiting[1:3])
 
     def _end(self, kind: DelayChangeKind, dues: Sequence[Due], now_ms: int) -> bool:
-        """End the waiting of items without a delivery; put off, it holds up no other."""
+        """End the delay of items without a delivery; on failure, retry without blocking others."""
         try:
             self._appender.append_state(DELAY_TOPIC, end_of(kind, dues))
         except StoreError as error:
@@ -205,7 +205,7 @@ class Deliveries:
         return True
 
     def _drop(self, dropped: Mapping[str, Sequence[Due]], now_ms: int) -> None:
-        """End the waiting of what is for topics that are not there any more."""
+        """End the delay of items whose destination topic was deleted."""
         for topic, dues in dropped.items():
             if not self._end(DelayChangeKind.DROPPED, dues, now_ms):
                 continue
@@ -218,7 +218,7 @@ class Deliveries:
             )
 
     def _fetch(self) -> bool:
-        """Have a job bring in what is cold; say whether there is any."""
+        """Have a job load cold entries; say whether there are any."""
         resident_from = self._residency.resident_from(self._log.end)
         sizes = {unit.position: unit.size for _, _, unit in self._picked}
         cold = [
@@ -239,7 +239,7 @@ class Deliveries:
         return True
 
     def _open(self, now_ms: int) -> list[_Found]:
-        """Return the entries of what was picked; what has none is put off."""
+        """Return the entries of the picked items; those without one are postponed."""
         found: list[_Found] = []
         entry: Slice | None = None
         last: Unit | None = None
@@ -261,7 +261,7 @@ class Deliveries:
         return found
 
     def _prepare(self, found: Sequence[_Found]) -> bool:
-        """Have a job open batches that take long; say whether there are any."""
+        """Have a job decode batches that take long; say whether there are any."""
         batches: dict[int, tuple[Slice, list[int]]] = {}
         for due, _, entry, is_record in found:
             if is_record:
@@ -281,7 +281,7 @@ class Deliveries:
         return True
 
     def _deliver(self, found: Sequence[_Found], redeliver: Redeliver, now_ms: int) -> bool:
-        """Append what items have become; what cannot be is put off."""
+        """Append what items become; those that cannot be delivered are postponed."""
         going: list[_Going] = []
         dropped: dict[str, list[Due]] = {}
         for run in _runs(found):
@@ -289,7 +289,8 @@ class Deliveries:
                 self._leave(run)
                 continue
             for part in (run,) if len(run) == 1 else (run, *([each] for each in run)):
-                # A run fails as a whole; then each is tried alone, and only the bad one is told.
+                # A run fails as a whole; then each item is tried alone, and only the bad one is
+                # reported.
                 try:
                     going += self._make(part, redeliver, now_ms)
                 except UnknownTopic as error:
@@ -305,7 +306,7 @@ class Deliveries:
         return not going or self._append(going, now_ms)
 
     def _make(self, run: list[_Found], redeliver: Redeliver, now_ms: int) -> list[_Going]:
-        """Make deliveries of a run."""
+        """Convert a run to deliveries."""
         if self.records is None or not run[0].is_record:
             [(due, _, entry, _)] = run
             intake = redeliver(entry, due.waiting.offset)
@@ -330,7 +331,7 @@ class Deliveries:
         self._picked += [_Picked(each.due, each.queue, each.entry.unit) for each in run]
 
     def _append(self, going: Sequence[_Going], now_ms: int) -> bool:
-        """Append deliveries with their end, in one group or in as few as fit into a segment."""
+        """Append deliveries and the ends of their delays, in as few groups as segments allow."""
         dues = [due for each in going for due in each.dues]
         end = Draft(DELAY_TOPIC, 0, -1, end_of(DelayChangeKind.DELIVERED, dues))
         try:
@@ -349,7 +350,7 @@ class Deliveries:
         return True
 
     def _cannot(self, due: Due, error: StoreError, now_ms: int) -> None:
-        """Postpone an item that cannot be delivered, and report it once."""
+        """Postpone an item that cannot be delivered, and log it once."""
         topic_id, queue_id, offset, _ = due.waiting
         if self._bad.is_new((topic_id, queue_id, offset)):
             _log.error("cannot deliver delayed message %d:%d reason=%s", queue_id, offset, error)
@@ -366,7 +367,7 @@ class Deliveries:
 
 
 def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
-    """Return what is delivered together: records of one queue that follow each other."""
+    """Group consecutive records of one queue, which are delivered together."""
     runs: list[list[_Found]] = []
     last: Queue | None = None
     for each in found:

@@ -1,8 +1,8 @@
 """Delayed entries: a fold over schedules, deliveries and recalls.
 
-docs/internals/delay.md specifies it. Whether something waits is a bit in its queue's set; when it
-is due lies in a unit of a file, in a row of the wheel. An item whose bit is gone is passed over
-when its unit comes up, so nothing ever searches for a unit.
+docs/internals/delay.md specifies it. A bit in its queue's set says whether an item is pending; its
+due time is in a unit of a file, in a list of the wheel. A unit whose bit is cleared is skipped when
+it comes up, so no unit is ever searched for.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _SLICE_UNITS: Final = 2_000
 _NEVER: Final = 1 << 62
 _SNAPSHOT: Final = "Delay snapshot"
 
-_new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_new: Final = tuple.__new__  # skips the call of NamedTuple._make
 
 Key = tuple[bytes, int]
 """Topic id and queue id."""
 
 
 class WaitingOffset(NamedTuple):
-    """Something that waits."""
+    """A pending item."""
 
     topic_id: bytes
     queue_id: int
@@ -54,7 +54,7 @@ class WaitingOffset(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """Something that waits, as a walk finds it; sorted they come in the order of delivery."""
+    """A pending item with its sequence; they sort in delivery order."""
 
     due_ms: int
     sequence: int
@@ -64,7 +64,7 @@ class Listed(NamedTuple):
 
 
 class Due(NamedTuple):
-    """Something whose time has come, and the unit that it came from."""
+    """An item that is due, and its unit."""
 
     unit: int
     sequence: int
@@ -102,9 +102,9 @@ class Delay:
         self._slice_units = slice_units
         self.units = Units(directory, file_units)
         self.looks_at_ms = _NEVER
-        """When whoever delivers looks next; set by them."""
+        """Time of the next delivery check; set by the owner of the timer."""
         self.on_sooner: Callable[[], None] = lambda: None
-        """Called when something is scheduled that is due before that."""
+        """Called when something is scheduled that is due before that check."""
         self._begin()
 
     def _begin(self) -> None:
@@ -117,22 +117,22 @@ class Delay:
     # Asking
 
     def is_waiting(self, topic_id: bytes, queue_id: int, offset: int) -> bool:
-        """Say whether an item waits."""
+        """Say whether an item is pending."""
         number = self._numbers.get((topic_id, queue_id))
         return number is not None and offset in self._queues[number][1]
 
     def counts(self) -> dict[Key, int]:
-        """Return how many wait in each queue where any do."""
+        """Return the number of pending items of each queue that has any."""
         return {key: len(offsets) for key, offsets in self._queues if offsets}
 
     def wants(self, topic: bytes, queue_id: int, first: int, end: int) -> bool:
-        """Say whether anything waits in a range of offsets: retention must not delete it."""
+        """Say whether a range of offsets has pending items, which retention must not delete."""
         found = self._find_topic(topic.decode())
         number = None if found is None else self._numbers.get((found.id, queue_id))
         return number is not None and self._queues[number][1].has_any(first, end)
 
     def all(self) -> Iterator[WaitingOffset]:
-        """Yield everything that waits, in no order. The caller may pause between two."""
+        """Yield all pending items, unordered. The caller may pause between two."""
         for some in self._walk():
             for when, _, offset, number, _ in some:
                 if number != NONE and offset in self._queues[number][1]:
@@ -140,9 +140,9 @@ class Delay:
                     yield WaitingOffset(*self._queues[number][0], offset, due)
 
     def _walk(self) -> Iterator[list[Fields]]:
-        """Yield the units that there are now, a slice at a time; those that come later are not met.
+        """Yield the current units, a slice at a time, without those added later.
 
-        With them a walk would not end while as many come as it meets.
+        Otherwise an iteration might never end while units are added at its speed.
         """
         start, end = 0, len(self.units)
         while start < end:
@@ -156,10 +156,10 @@ class Delay:
         return len(self.units)
 
     def part(self, start: int, count: int, offset: int = -1) -> tuple[list[Listed], int]:
-        """Return what waits in units from a number on, and the number to go on from, or -1.
+        """Return the pending items of units from a number on, and the next number, or -1.
 
-        Reads a limited number of units; with an offset, returns only what waits at that one.
-        Something that waits from the first part to the last is in exactly one of them.
+        Reads a limited number of units; with an offset, returns only items at that offset. An item
+        that is pending from the first part to the last is in exactly one of them.
         """
         if start >= len(self.units):
             return [], -1
@@ -178,7 +178,7 @@ class Delay:
     # Changing
 
     def recall(self, topic_id: bytes, queue_id: int, offset: int) -> bool:
-        """End the waiting of an item, if it waits; by the time this returns it is decided."""
+        """End an item's delay if it is pending; the outcome is final when this returns."""
         if not self.is_waiting(topic_id, queue_id, offset):
             return False
         body = encode_ended(DelayChangeKind.RECALLED, [Ended(topic_id, queue_id, [offset])])
@@ -186,7 +186,7 @@ class Delay:
         return True
 
     def apply(self, change: Change) -> None:
-        """Take one change in."""
+        """Apply a change."""
         if change.topic == TOPICS_TOPIC:
             self._forget_topics(deleted_ids(change))
             return
@@ -237,25 +237,25 @@ class Delay:
         gone = frozenset(topic_ids)
         for number, (key, offsets) in enumerate(self._queues):
             if key[0] in gone and offsets:
-                # The number stays: units that name it find nothing there.
+                # The number stays: units that refer to it find no pending offset.
                 self.waiting_count -= len(offsets)
                 self._queues[number] = (key, OffsetSet())
 
-    # Coming due: for whoever delivers
+    # Delivery
 
     @property
     def next_due_ms(self) -> int | None:
-        """When to look again, as a time of day; None if nothing waits."""
+        """When to check again, as a time of day; None if nothing is pending."""
         return self._wheels.next_ms if self.units.used_count else None
 
     def late_ms(self) -> int:
-        """Return for how long the next item is due; 0 if it is not, or none is near."""
+        """Return for how long the next item has been due; 0 if it is not, or none is near."""
         return self._wheels.late_ms()
 
     def take(self, now_ms: int) -> Due | None:
         """Return the next item that is due at a time of day; None if there is none yet.
 
-        It still waits. Its unit is the caller's, to be given back or freed.
+        It stays pending. The caller owns its unit, and must give it back or free it.
         """
         if not self.units.used_count:
             return None
@@ -268,17 +268,17 @@ class Delay:
         return None
 
     def give_back(self, due: Due, not_before_ms: int) -> None:
-        """Let an item that could not be delivered come up again at a time of day."""
+        """Schedule an item that could not be delivered again, at a time of day."""
         self._wheels.put(due.unit, not_before_ms, due.sequence)
 
     def turn(self, now_ms: int, work: int) -> bool:
-        """Let the wheels turn; say whether there is more to do at once."""
+        """Advance the wheels; say whether there is more to do at once."""
         return bool(self.units.used_count) and self._wheels.turn(now_ms, work)
 
     # The fold
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out what waits, about a millisecond of work at a time."""
+        """Yield the pending items, about a millisecond of work at a time."""
         start, end = 0, len(self.units)
         while start < end:
             columns = self.units.columns(start, min(self._slice_units, end - start))
@@ -294,7 +294,7 @@ class Delay:
             yield bytes((_FORMAT,)) + _encode(_Slice(keys, items))
 
     def _which(self, offsets: list[int], numbers: list[int]) -> list[bool]:
-        """Say of units, given by their columns, whether what is in them waits."""
+        """Say of each unit, given by column, whether its item is pending."""
         queues, number = self._queues, numbers[0]
         if number != NONE and numbers.count(number) == len(numbers):
             return queues[number][1].which(offsets)
@@ -304,7 +304,7 @@ class Delay:
         ]
 
     def restore(self, slices: Iterable[bytes]) -> None:
-        """Replace what waits."""
+        """Replace the pending items."""
         self.clear()
         for piece in slices:
             check_format(piece[0] if piece else 0, _FORMAT, _SNAPSHOT)
@@ -314,7 +314,7 @@ class Delay:
                 raise StoreCorrupt(_SNAPSHOT, 0, str(error)) from error
 
     def _restore(self, found: _Slice) -> None:
-        """Take a slice's items in, column by column: a start waits for this."""
+        """Add a slice's items by column, because a start waits for this."""
         if not found.items:
             return
         whens, sequences, offsets, indexes = unpack_items(found.items)
@@ -335,6 +335,6 @@ class Delay:
         self._sequence = max(self._sequence, max(sequences) + 1)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self.units.clear()
         self._begin()

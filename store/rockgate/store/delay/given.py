@@ -1,6 +1,6 @@
 """The callbacks of delivery: how delayed entries become the entries that are appended.
 
-The store does not know what is in an entry. These are the questions that it has for the gateway.
+The store does not know what an entry contains, so it asks the gateway through these.
 """
 
 from __future__ import annotations
@@ -14,44 +14,44 @@ from rockgate.store.read.slices import Slice
 from rockgate.store.write.append import Intake
 
 ORIGIN: Final = b"__ORIGIN"
-"""Property of a delivered entry: what it was while it waited."""
+"""Property of a delivered entry: where it was while it was delayed."""
 
 Redeliver = Callable[[Slice, int], Intake | None]
-"""Makes of an entry that waited, and an offset in it, what is to be appended; None: not now.
+"""Converts a delayed entry, and an offset in it, to what is appended; None to retry later.
 
-UnknownTopic if the topic that it is for is not there any more.
+UnknownTopic if its destination topic no longer exists.
 """
 
 
 class Opening(Protocol):
-    """Work that is to be done on entries before anything in them can be delivered."""
+    """Work that must be done on entries before their records can be delivered."""
 
     def run(self) -> None:
-        """Do it, in a thread."""
+        """Do the work, on a thread."""
 
     def keep(self) -> None:
-        """Take its outcome, on the store's thread."""
+        """Store the result, on the store's thread."""
 
 
 class Records(Protocol):
-    """Knows what is in batch entries of which records wait."""
+    """Knows the contents of batch entries with delayed records."""
 
     def prepare(self, wanted: Sequence[tuple[Slice, Sequence[int]]]) -> Opening | None:
-        """Return what a thread has to do first for offsets of entries; None if nothing.
+        """Return the work that a thread must do first for these offsets; None if there is none.
 
-        Asked once in each step, before anything is delivered.
+        Called once per step, before anything is delivered.
         """
 
     def redeliver(self, run: Sequence[tuple[Slice, int]]) -> tuple[Intake, int] | None:
-        """Make of records of one queue what is to be appended, and say of how many: one at least.
+        """Convert records of one queue to what is appended; return it and how many it contains.
 
-        Each is an entry and an offset in it, in the order in which they are to be read. None: the
-        rest of them in the next step.
+        Each record is an entry and an offset in it, in delivery order. At least one is converted;
+        None leaves the rest to the next step.
         """
 
 
 def with_origin(intake: Intake, dues: Sequence[Due]) -> Intake:
-    """Return a delivery with the property that names what it was."""
+    """Return a delivery with the property that identifies its origin."""
     topic_id, queue_id, _, _ = dues[0].waiting
     offsets = ",".join([str(due.waiting.offset) for due in dues])
     origin = f"{topic_id.hex()}:{queue_id}:{offsets}".encode()
@@ -61,7 +61,7 @@ def with_origin(intake: Intake, dues: Sequence[Due]) -> Intake:
 
 
 def end_of(kind: DelayChangeKind, dues: Sequence[Due]) -> bytes:
-    """Return the change that ends the waiting of items of any queues."""
+    """Return the change that ends the delay of items of any queues."""
     by_queue: dict[Key, list[int]] = {}
     for due in dues:
         topic_id, queue_id, offset, _ = due.waiting

@@ -1,9 +1,9 @@
 """Entries with delayed records that are not scheduled yet: a fold of its own.
 
-docs/internals/delay.md specifies it. A batch with few records that wait is appended with its
-schedule. One that belongs to a transaction must not be scheduled before that is decided, and one
-with very many is scheduled a little at a time: these are held. An item is a whole entry, named by
-queue and first offset; how many of its offsets wait is known to whoever can read it.
+docs/internals/delay.md specifies it. A batch with few delayed records is appended together with its
+schedule. One that belongs to a transaction must not be scheduled before the outcome, and one with
+very many is scheduled a little at a time: these are held. An item is a whole entry, identified by
+queue and first offset; only those who can decode it know how many of its offsets are delayed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from rockgate.store.state.topics import Topics
 
 HELD_TOPIC: Final = b"rmq_sys_rockgate_delay_held"
 NOBODY: Final = -1
-"""In place of an owner: nothing has to be decided first."""
+"""Instead of an owner: there is no outcome to wait for."""
 UNDECIDED: Final = -1
-"""In place of a time: the owner has not decided yet."""
+"""Instead of a time: the owner's outcome is not known yet."""
 _FORMAT: Final = 1
 _SLICE_ITEMS: Final = 1_000
 
@@ -34,7 +34,7 @@ Key = tuple[bytes, int]
 
 
 class HeldChangeKind(IntEnum):
-    """What happened."""
+    """The kind of a change."""
 
     HOLD = 1
     RELEASE = 2
@@ -43,7 +43,7 @@ class HeldChangeKind(IntEnum):
 
 
 class Hold(msgspec.Struct, array_like=True, frozen=True):
-    """An entry was appended whose schedule is to be made later."""
+    """An entry was appended that is scheduled later."""
 
     topic_id: bytes
     queue_id: int
@@ -51,11 +51,11 @@ class Hold(msgspec.Struct, array_like=True, frozen=True):
     end: int
     owner: int
     from_ms: int
-    """What its relative times are counted from; UNDECIDED while an owner has to decide."""
+    """The base of its relative delays; UNDECIDED until the owner's outcome is known."""
 
 
 class Decide(msgspec.Struct, array_like=True, frozen=True):
-    """What an owner has decided of all its entries in a queue: released, or dropped."""
+    """An owner's outcome for all its entries in a queue: released, or dropped."""
 
     topic_id: bytes
     queue_id: int
@@ -64,7 +64,7 @@ class Decide(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Scheduled(msgspec.Struct, array_like=True, frozen=True):
-    """So many of an entry's waiting offsets are scheduled."""
+    """This many of an entry's delayed offsets are scheduled."""
 
     topic_id: bytes
     queue_id: int
@@ -74,7 +74,7 @@ class Scheduled(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Held(NamedTuple):
-    """An item."""
+    """A held entry."""
 
     key: Key
     base: int
@@ -83,7 +83,7 @@ class Held(NamedTuple):
     from_ms: int
     done_count: int
     position: int
-    """Of its last change."""
+    """Position of its last change."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -97,12 +97,12 @@ _slice = msgspec.msgpack.Decoder(list[Held]).decode
 
 
 def encode(kind: HeldChangeKind, item: Hold | Decide | Scheduled) -> bytes:
-    """Return a change as it lies in the log."""
+    """Encode a change for the log."""
     return bytes((_FORMAT, kind)) + _encode(item)
 
 
 class HeldEntries:
-    """The fold."""
+    """The fold of held entries."""
 
     name: Final = "delay held"
     topics: Final = frozenset((HELD_TOPIC, TOPICS_TOPIC))
@@ -112,9 +112,9 @@ class HeldEntries:
         self._slice_items = slice_items
         self._roster: Roster[Held] = Roster()
         self._places: dict[Key, dict[int, int]] = {}
-        """Places in the roster, by queue and base."""
+        """Slots of the roster, by queue and base offset."""
         self._ready: dict[tuple[Key, int], None] = {}
-        """What may be scheduled, in the order in which it was released."""
+        """Items that may be scheduled, in the order of their release."""
 
     def __len__(self) -> int:
         return len(self._roster)
@@ -122,27 +122,27 @@ class HeldEntries:
     # Asking
 
     def next_ready(self) -> Held | None:
-        """Return the item that is to be scheduled next."""
+        """Return the item to schedule next."""
         if not self._ready:
             return None
         key, base = next(iter(self._ready))
         return self._roster[self._places[key][base]]
 
     def put_last(self, item: Held) -> None:
-        """Let an item that cannot be scheduled now wait behind the others that are ready."""
+        """Move an item that cannot be scheduled now behind the other ready ones."""
         place = item.key, item.base
         if place in self._ready:
             del self._ready[place]
             self._ready[place] = None
 
     def all(self) -> list[Held]:
-        """Return every item, for those who look."""
+        """Return every item, for inspection."""
         return [held for _, held in self._roster.walk() if held is not None]
 
     def decisions(
         self, keys: Iterable[Key], owner: int, *, is_commit: bool, now_ms: int
     ) -> list[tuple[bytes, bytes]]:
-        """Return the changes by which an owner decides of what it has in some queues."""
+        """Return the changes that record an owner's outcome for its entries in some queues."""
         kind = HeldChangeKind.RELEASE if is_commit else HeldChangeKind.DROP
         return [
             (HELD_TOPIC, encode(kind, Decide(*key, owner, now_ms)))
@@ -151,7 +151,7 @@ class HeldEntries:
         ]
 
     def wants(self, topic: bytes, queue_id: int, first: int, end: int) -> bool:
-        """Say whether an item lies in a range of offsets: retention must not delete it."""
+        """Say whether a range of offsets overlaps an item, which retention must not delete."""
         found = self._find_topic(topic.decode()) if self._places else None
         if found is None:
             return False
@@ -166,7 +166,7 @@ class HeldEntries:
     # Changing
 
     def apply(self, change: Change) -> None:
-        """Take one change in."""
+        """Apply a change."""
         if change.topic == TOPICS_TOPIC:
             self._forget_topics(deleted_ids(change))
             return
@@ -231,7 +231,7 @@ class HeldEntries:
     # The fold
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all items, about a thousand to a slice."""
+        """Yield all items, about a thousand per slice."""
         for saved in sliced(self._encoded(), self._slice_items):
             yield bytes((_FORMAT,)) + pack_array(saved)
 
@@ -241,7 +241,7 @@ class HeldEntries:
             yield 1, len(item or b""), item
 
     def restore(self, slices: Iterable[bytes]) -> None:
-        """Replace everything by what the slices hold."""
+        """Replace everything with the contents of the slices."""
         self.clear()
         what = "Snapshot of held entries"
         found: dict[tuple[Key, int], Held] = {}
@@ -258,7 +258,7 @@ class HeldEntries:
             self._put(held)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._roster.clear()
         self._places.clear()
         self._ready.clear()

@@ -1,8 +1,8 @@
 """Snapshot items of delayed entries: 28 bytes each, packed and unpacked by column.
 
-docs/internals/delay.md has the layout. A million of them are packed every few seconds while as many
-come in, and a start waits until they are unpacked, so nothing is done here for one at a time: a
-column goes in and out by assignments with a stride, of its upper and of its lower halves.
+docs/internals/delay.md has the layout. A million of them may be packed every few seconds while as
+many arrive, and a start waits until they are unpacked, so nothing here works on one item at a time:
+a column is copied by strided assignments of its upper and its lower halves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WIDE_AT: Final = (0, 2, 4)
 _INDEX_AT: Final = 6
 
 Items = tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int]]
-"""Due times, sequences, offsets, and indexes of their queues."""
+"""Due times, sequences, offsets, and the indexes of their queues."""
 
 
 def pack_items(
@@ -28,7 +28,7 @@ def pack_items(
     offsets: Sequence[int],
     indexes: Sequence[int],
 ) -> bytes:
-    """Return items one after the other."""
+    """Return items in sequence."""
     packed = bytearray(len(dues_ms) * ITEM_SIZE)
     words = memoryview(packed).cast("I")
     for at, column in zip(_WIDE_AT, (dues_ms, sequences, offsets), strict=True):
@@ -40,7 +40,7 @@ def pack_items(
 
 
 def unpack_items(packed: bytes) -> Items:
-    """Return the columns of items; ValueError if the last one is cut short."""
+    """Return the columns of items; ValueError if the last one is truncated."""
     if len(packed) % ITEM_SIZE:
         raise ValueError(f"{len(packed)} bytes are not a multiple of {ITEM_SIZE}")
     words = memoryview(packed).cast("I")
@@ -57,7 +57,7 @@ def unpack_items(packed: bytes) -> Items:
 
 
 def _swapped(column: array[int]) -> array[int]:
-    """Turn a column from this machine's byte order into that of the file, or back."""
+    """Convert a column between the machine's byte order and the file's."""
     if sys.byteorder == "little":
         column.byteswap()
     return column

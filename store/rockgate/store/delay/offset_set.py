@@ -28,7 +28,7 @@ class OffsetSet:
         return chunk is not None and bool(chunk[(offset & 4095) >> 3] & 1 << (offset & 7))
 
     def add(self, offset: int) -> bool:
-        """Take an offset in; say whether it was not there."""
+        """Add an offset; say whether it was new."""
         chunk = self._chunks.get(offset >> 12)
         if chunk is None:
             chunk = self._chunks[offset >> 12] = bytearray(_BYTES)
@@ -40,7 +40,7 @@ class OffsetSet:
         return True
 
     def which(self, offsets: Sequence[int]) -> list[bool]:
-        """Say of each of many offsets whether it is there."""
+        """Say for each offset whether it is in the set."""
         if _is_row(offsets) and self._has_all(offsets[0], offsets[-1] + 1):
             return [True] * len(offsets)
         get = self._chunks.get
@@ -59,7 +59,7 @@ class OffsetSet:
         return True
 
     def add_all(self, offsets: Sequence[int]) -> None:
-        """Take many offsets in: as `add` does, with less work for each."""
+        """Add many offsets: `add` with less work for each."""
         if _is_row(offsets):
             self._add_range(offsets[0], offsets[-1] + 1)
         else:
@@ -93,7 +93,7 @@ class OffsetSet:
         return int.from_bytes(self._chunks.get(number, b""), "little").bit_count()
 
     def discard(self, offset: int) -> bool:
-        """Let an offset go; say whether it was there."""
+        """Remove an offset; say whether it was in the set."""
         chunk = self._chunks.get(offset >> 12)
         at, bit = (offset & 4095) >> 3, 1 << (offset & 7)
         if chunk is None or not chunk[at] & bit:
@@ -105,7 +105,7 @@ class OffsetSet:
         return True
 
     def has_any(self, first: int, end: int) -> bool:
-        """Say whether there is any offset from `first` on and before `end`."""
+        """Say whether there is any offset from `first` up to, but excluding, `end`."""
         chunks = self._chunks
         numbers = range(first >> 12, (end + 4095) >> 12)
         wanted = (n for n in chunks if n in numbers) if len(numbers) > len(chunks) else numbers
@@ -121,7 +121,7 @@ class OffsetSet:
         return False
 
     def count(self, first: int, end: int) -> int:
-        """Return how many there are from `first` on and before `end`."""
+        """Return the number of offsets from `first` up to, but excluding, `end`."""
         chunks = self._chunks
         numbers = range(first >> 12, (end + 4095) >> 12)
         wanted = (n for n in chunks if n in numbers) if len(numbers) > len(chunks) else numbers
@@ -136,21 +136,21 @@ class OffsetSet:
         return found
 
     def forget_before(self, offset: int) -> None:
-        """Let whole chunks go of which every offset lies before one."""
+        """Remove whole chunks in which every offset is before this one."""
         for number in [each for each in self._chunks if (each + 1) << 12 <= offset]:
             self._size -= self._count(number)
             del self._chunks[number]
 
     def numbers(self) -> list[int]:
-        """The numbers of the chunks that hold any."""
+        """Return the numbers of the chunks that are not empty."""
         return list(self._chunks)
 
     def chunk(self, number: int) -> bytes:
-        """A chunk's bits; all of them zeros if it is not there."""
+        """Return a chunk's bits; zeros if it does not exist."""
         return bytes(self._chunks.get(number, _NOTHING))
 
     def add_chunk(self, number: int, bits: bytes) -> None:
-        """Take in what `chunk` gave; ValueError if it cannot have been that."""
+        """Add the bits of a `chunk`; ValueError if their length is wrong."""
         if len(bits) != _BYTES:
             raise ValueError(f"chunk must be {_BYTES} bytes, not {len(bits)}")
         self._size -= self._count(number)
@@ -162,7 +162,7 @@ class OffsetSet:
 
 
 def _is_row(offsets: Sequence[int]) -> bool:
-    """Whether each is the next of the one before."""
+    """Whether the offsets are consecutive."""
     if not offsets or offsets[-1] + 1 - offsets[0] != len(offsets):
         return False
     return array("q", offsets) == array("q", range(offsets[0], offsets[-1] + 1))

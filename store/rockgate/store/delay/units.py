@@ -1,8 +1,8 @@
 """Due times in mapped files, 32 bytes each, reused when free.
 
-docs/internals/delay.md has the layout. The files are scratch: what is in them comes from snapshot
-and log, a start makes them anew, in memory if the disk has no room, and nothing is ever synced. So
-they are in this machine's byte order, which lets many units be filled column by column.
+docs/internals/delay.md has the layout. The files are scratch space: their content comes from
+snapshot and log, a start creates them again, in memory if the disk is full, and they are never
+synced. So they use the machine's byte order, which allows many units to be filled by column.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 UNIT: Final = struct.Struct("=qQqII")
 NONE: Final = 0xFFFFFFFF
-"""No unit; as a queue: the unit is free."""
+"""No unit; as a queue number: the unit is free."""
 FILE_UNITS: Final = 1 << 18
 _NEXT: Final = struct.Struct("=I")
 _NEXT_AT: Final = 28
@@ -35,7 +35,7 @@ Columns = tuple[list[int], list[int], list[int], list[int]]
 
 
 class Scratch(Protocol):
-    """Where units lie: a mapped file, or memory."""
+    """Storage for units: a mapped file, or memory."""
 
     @property
     def view(self) -> memoryview:
@@ -46,13 +46,13 @@ class Scratch(Protocol):
 
 
 class _Memory:
-    """Memory in place of a file; pages that nothing was put in take none."""
+    """Memory in place of a file; untouched pages take no memory."""
 
     def __init__(self, size: int) -> None:
         self.view = memoryview(mmap.mmap(-1, size))
 
     def close(self) -> None:
-        """It goes with the last view."""
+        """Release the memory once the last view is gone."""
         self.view = memoryview(b"")
 
 
@@ -71,7 +71,7 @@ class Units:
             directory.remove(name)
 
     def __len__(self) -> int:
-        """How many numbers were ever used: free ones are among them."""
+        """How many units were ever used, including free ones."""
         return self._end
 
     @property
@@ -80,7 +80,7 @@ class Units:
         return len(self._files) * self._file_units * UNIT.size
 
     def reserve(self, count: int) -> None:
-        """Make room for so many more; StoreFull, and nothing done, if there is none."""
+        """Reserve space for more units; StoreFull, with nothing changed, if there is none."""
         self._make_room(count, self._allocate)
 
     def _make_room(self, count: int, make: Callable[[str, int], Scratch]) -> None:
@@ -95,7 +95,7 @@ class Units:
         return self._directory.allocate(name, size)
 
     def _allocate_somehow(self, name: str, size: int) -> Scratch:
-        """Make a file, or do with memory: what a start finds in the log waits, room or not."""
+        """Create a file, or fall back to memory: a start must schedule what the log contains."""
         try:
             return self._allocate(name, size)
         except StoreFull as error:
@@ -105,7 +105,7 @@ class Units:
     def add(
         self, due_ms: int, sequence: int, offset: int, queue: int, following: int = NONE
     ) -> int:
-        """Fill a unit, in front of another one or of none, and return its number."""
+        """Fill a unit that links to another one or to none, and return its number."""
         unit = self._free
         if unit != NONE:
             self._free = self.read(unit)[4]
@@ -115,7 +115,7 @@ class Units:
             unit = self._end
             self._end += 1
         number, index = divmod(unit, self._file_units)
-        # Straight into the mapping: what is scratch need not be seen to be written.
+        # Directly into the mapping: scratch files do not take part in crash tests.
         UNIT.pack_into(
             self._views[number], index * UNIT.size, due_ms, sequence, offset, queue, following
         )
@@ -130,7 +130,7 @@ class Units:
         queues: Sequence[int],
         following: Sequence[int],
     ) -> None:
-        """Fill units that were never used, from `len` on: what `add` does for one, for many."""
+        """Fill units that were never used, from `len` on: `add` for many."""
         count = len(dues_ms)
         if self._end + count > len(self._files) * self._file_units:
             self._make_room(self._end + count - self.used_count, self._allocate_somehow)
@@ -141,7 +141,7 @@ class Units:
             some = slice(done, done + step)
             at = index * UNIT.size
             view = self._views[number][at : at + step * UNIT.size]
-            # A column goes in by one assignment, with a stride of whole units.
+            # A column is one assignment, with a stride of whole units.
             wide, narrow = view.cast("q"), view.cast("I")
             wide[0::4] = memoryview(array("q", dues_ms[some]))
             wide[1::4] = memoryview(array("q", sequences[some]))
@@ -153,31 +153,31 @@ class Units:
             done += step
 
     def read(self, unit: int) -> Fields:
-        """Return what is in a unit."""
+        """Return the fields of a unit."""
         number, index = divmod(unit, self._file_units)
         return UNIT.unpack_from(self._views[number], index * UNIT.size)
 
     def link(self, unit: int, following: int) -> None:
-        """Put a unit in front of another one, or of none."""
+        """Link a unit to another one, or to none."""
         number, index = divmod(unit, self._file_units)
         _NEXT.pack_into(self._views[number], index * UNIT.size + _NEXT_AT, following)
 
     def free(self, unit: int) -> None:
-        """Let a unit be used again; it must be in no row."""
+        """Free a unit for reuse; no list may contain it."""
         number, index = divmod(unit, self._file_units)
         _FREE.pack_into(self._views[number], index * UNIT.size + _QUEUE_AT, NONE, self._free)
         self._free = unit
         self.used_count -= 1
 
     def some(self, start: int, count: int) -> list[Fields]:
-        """Return the units from a number on, free ones too, of one file and so many at most."""
+        """Return units from a number on, free ones too, within one file and up to a maximum."""
         number, index = divmod(start, self._file_units)
         count = min(count, self._file_units - index, self._end - start)
         at = index * UNIT.size
         return list(UNIT.iter_unpack(self._views[number][at : at + count * UNIT.size]))
 
     def columns(self, start: int, count: int) -> Columns:
-        """Return what `some` does but for the links, column by column."""
+        """Return the same as `some` but for the links, by column."""
         number, index = divmod(start, self._file_units)
         count = min(count, self._file_units - index, self._end - start)
         at = index * UNIT.size
@@ -186,7 +186,7 @@ class Units:
         return wide[0::4].tolist(), wide[1::4].tolist(), wide[2::4].tolist(), narrow[6::8].tolist()
 
     def clear(self) -> None:
-        """Forget all units, and remove their files."""
+        """Drop all units, and remove their files."""
         self._views = []
         for number, mapping in enumerate(self._files):
             mapping.close()

@@ -1,13 +1,13 @@
 """The timing wheel: finds the next due unit without visiting the others.
 
-docs/internals/delay.md describes it: rows of units for minutes, rows for the seconds of what comes
-soon, and a heap for what is nearly due. A row is the number of its first unit; all work is done a
-little at a time, and the caller says how much.
+docs/internals/delay.md describes it: lists of units per minute, lists per second for the near
+future, and a heap for what is nearly due. A list is the number of its first unit; all work is done
+a little at a time, and the caller limits it.
 
-There are two of them. One is for times of day, driven by the wall clock, and one for delays: it
-turns with the time that passes, so a clock that is set moves no delay. Due times of delays in its
-units are by that time; everybody else is given them by the time that is believed, and so are log
-and snapshot. What goes in and out of `Wheels` is a time of day.
+There are two wheels. One is for times of day, driven by the wall clock; the other is for delays,
+driven by elapsed time, so that setting the clock moves no delay. The due times of delays in its
+units are in elapsed time; log, snapshot and everyone else see them in steady wall time. `Wheels`
+takes and returns times of day.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from rockgate.store.delay.units import NONE, Units
 
 MINUTES: Final = 366 * 24 * 60
 SECONDS: Final = 256
-"""Rows for seconds; of these at most a minute and LEAD_SECONDS are used."""
+"""Number of second lists; at most a minute and LEAD_SECONDS of them are in use."""
 LEAD_SECONDS: Final = 20
-"""How long before it begins a minute's row is taken apart."""
+"""How long before its start a minute's list is distributed."""
 NEAR_MAX: Final = 4096
-"""With so many that are due in the heap no row is taken apart: others need not be in memory yet."""
+"""With this many due units in the heap no list is distributed: more need not be in memory yet."""
 _EMPTY_ROWS: Final = 8
-"""Empty rows that are passed for the work of one unit."""
+"""Empty lists that cost as much work as one unit."""
 _LINK_BITS: Final = 32
 _UNIT_MASK: Final = (1 << _LINK_BITS) - 1
 _DUE_SHIFT: Final = 96
@@ -39,7 +39,7 @@ _SEQUENCE_MASK: Final = (1 << 64) - 1
 
 
 class Wheel:
-    """Rows of units and the near window. Owned by the fold."""
+    """Lists of units and the near window. Owned by the fold."""
 
     def __init__(self, units: Units, now_ms: int, minutes: int = MINUTES) -> None:
         self._units = units
@@ -47,15 +47,15 @@ class Wheel:
         self._minutes = array("I", [NONE]) * minutes
         self._seconds = array("I", [NONE]) * SECONDS
         self._minute = now_ms // MINUTE_MS
-        """The first minute whose row was not taken apart."""
+        """The first minute whose list is not distributed yet."""
         self._second = self._minute * 60
-        """The first second whose row was not taken into the heap."""
+        """The first second whose list is not in the heap yet."""
         self._taken: list[tuple[int, int]] = []
-        """Rows that are being taken apart: the earliest time in it, and its next unit."""
+        """Lists being distributed: the earliest time in each, and its next unit."""
         self._near: list[int] = []
 
     def add(self, when: int, sequence: int, offset: int, queue: int) -> None:
-        """Fill a unit and put it where it will be found at its time."""
+        """Fill a unit and insert it by its due time."""
         minute = (when & DUE_MAX) // MINUTE_MS
         if self._minute <= minute < self._minute + self._length:
             at = minute % self._length
@@ -71,7 +71,7 @@ class Wheel:
         offsets: Sequence[int],
         queues: Sequence[int],
     ) -> None:
-        """Do what `add` does for many, which is much less work if units were never freed yet."""
+        """Do the same as `add` for many, with much less work if no unit was ever freed."""
         low, length = self._minute, self._length
         dues_ms = whens
         if max(whens, default=0) > DUE_MAX:
@@ -84,7 +84,7 @@ class Wheel:
             return
         rows, begin = self._minutes, len(self._units)
         if first == last:
-            # Each stands in front of the one before it, as if they had come one by one.
+            # Each one links to the one before it, as if they had been added one by one.
             at, end = first % length, begin + len(dues_ms)
             following = [rows[at], *range(begin, end - 1)]
             rows[at] = end - 1
@@ -97,7 +97,7 @@ class Wheel:
         self._units.fill(whens, sequences, offsets, queues, following)
 
     def put(self, unit: int, at_ms: int, sequence: int) -> None:
-        """Put a unit where it will be found at a time; what is past is found next."""
+        """Insert a unit by a time; if that has passed, the unit comes next."""
         second = at_ms // 1000
         if second < self._second:
             key = max(at_ms, 0) << _DUE_SHIFT | sequence << _LINK_BITS | unit
@@ -106,14 +106,15 @@ class Wheel:
         if second < self._minute * 60:
             rows, at = self._seconds, second % SECONDS
         else:
-            # What is beyond the wheel's reach waits in its last row, and comes back from there.
+            # A time beyond the wheel's range goes into the last list and is inserted again from
+            # there.
             minute = min(at_ms // MINUTE_MS, self._minute + self._length - 1)
             rows, at = self._minutes, minute % self._length
         self._units.link(unit, rows[at])
         rows[at] = unit
 
     def turn(self, now_ms: int, work: int) -> bool:
-        """Take apart what comes near, so many units at most; say whether there is more to do."""
+        """Distribute lists that are near, up to `work` units; say whether there is more to do."""
         soon = now_ms // 1000 + 1
         work *= _EMPTY_ROWS
         while work > 0:
@@ -135,7 +136,7 @@ class Wheel:
     def _take_minute(self, soon: int) -> None:
         at, start = self._minute % self._length, self._minute * 60
         if self._minutes[at] == NONE and self._second == start and start + 60 <= soon:
-            # Nothing lies in a minute that is over: its seconds need not be looked at.
+            # A minute that is over and empty: its seconds need not be visited.
             self._second += 60
         self._take(self._minutes, at, start * 1000)
         self._minute += 1
@@ -158,9 +159,9 @@ class Wheel:
         return done
 
     def pop(self, now_ms: int) -> int | None:
-        """Return the next unit that is due, which then is in no row; None if none is.
+        """Remove and return the next due unit; None if there is none.
 
-        Nor while something earlier may still be in a row: `turn` first.
+        Also None while a list may still contain an earlier one: call `turn` first.
         """
         near = self._near
         if not near:
@@ -172,7 +173,7 @@ class Wheel:
 
     @property
     def first(self) -> tuple[int, int] | None:
-        """Time and sequence of the first in the near window; None if nothing is there."""
+        """Time and sequence of the first unit in the near window; None if it is empty."""
         if not self._near:
             return None
         key = self._near[0]
@@ -186,7 +187,7 @@ class Wheel:
 
     @property
     def next_ms(self) -> int:
-        """The time at which something may be due, or a row is to be taken apart."""
+        """The time at which something may be due, or a list must be distributed."""
         near = (self._near[0] >> _DUE_SHIFT) if self._near else 1 << 62
         row = (self._second - 1) * 1000
         if self._second >= self._minute * 60:
@@ -195,27 +196,27 @@ class Wheel:
 
 
 BACK_MS: Final = 30 * 86_400_000
-"""How far back a wheel begins: what came due while nobody served lies in rows as well."""
+"""How far back a wheel starts: items that became due during a downtime are in lists as well."""
 
 
 class Wheels:
-    """All units that wait, and which is due next. Owned by the fold."""
+    """All scheduled units, and which one is due next. Owned by the fold."""
 
     def __init__(self, units: Units, clock: SteadyClock) -> None:
         self._units = units
         self._clock = clock
         self._day: Wheel | None = None
         self._passing: Wheel | None = None
-        # A wheel is made when there is something to wait for.
+        # Wheels are created when the first item needs them.
         self.look()
 
     def look(self) -> None:
-        """Look at the clocks; what follows goes by that."""
+        """Read the clocks; later calls use these times."""
         self._now_ms, self._day_ms, passed_ms = self._clock.read()
         self._lead_ms = passed_ms - self._day_ms
-        """How far the second wheel is ahead of the first."""
+        """How far the wheel of delays is ahead of the wheel of times of day."""
         self._apart_ms = passed_ms - self._now_ms
-        """How far it is ahead of what is believed."""
+        """How far it is ahead of the steady time."""
 
     @property
     def _for_days(self) -> Wheel:
@@ -230,34 +231,34 @@ class Wheels:
         return self._passing
 
     def _own(self, when: int) -> int:
-        """Return what a unit says of a delay; a clock that was set back makes none longer."""
+        """Convert a delay to a unit's; setting the clock back makes no delay longer."""
         return moved(bounded(when, self._now_ms), self._apart_ms)
 
     def told(self, when: int) -> int:
-        """Return of what a unit says what log and snapshot say."""
+        """Convert a unit's time to that of log and snapshot."""
         return when if when <= DUE_MAX else moved(when, -self._apart_ms)
 
     def told_ms(self, when: int) -> int:
-        """Return the due time of what a unit says."""
+        """Return the due time of a unit."""
         return when if when <= DUE_MAX else due_ms(when) - self._apart_ms
 
     def told_all(self, whens: Sequence[int]) -> Sequence[int]:
-        """Return what `told` does, for many."""
+        """Do the same as `told` for many."""
         return whens if not self._apart_ms else [self.told(when) for when in whens]
 
     def add(self, when: int, sequence: int, offset: int, queue: int) -> None:
-        """Fill a unit and put it where it will be found at its time."""
+        """Fill a unit and insert it by its due time."""
         if when <= DUE_MAX:
             (self._day or self._for_days).add(when, sequence, offset, queue)
             return
         longest_ms = self._now_ms + (when >> DUE_BITS) * MINUTE_MS
         if self._apart_ms or when & DUE_MAX > longest_ms:
-            # Nearly always a delay is its own length from now, by a clock that nobody has set.
+            # Rare: usually the clock was not set, and the delay starts now.
             when = self._own(when)
         (self._passing or self._for_delays).add(when, sequence, offset, queue)
 
     def add_all(self, *columns: Sequence[int]) -> None:
-        """Do what `add` does for many, given by their columns."""
+        """Do the same as `add` for many, given by column."""
         delays = [when > DUE_MAX for when in columns[0]]
         if not any(delays):
             self._for_days.add_all(*columns)
@@ -268,30 +269,30 @@ class Wheels:
         self._for_delays.add_all([self._own(when) for when in whens], *others)
 
     def put(self, unit: int, at_ms: int, sequence: int) -> None:
-        """Put a unit where it will be found at a time of day."""
+        """Insert a unit by a time of day."""
         if self._units.read(unit)[0] <= DUE_MAX:
             self._for_days.put(unit, at_ms, sequence)
         else:
             self._for_delays.put(unit, at_ms + self._lead_ms, sequence)
 
     def turn(self, now_ms: int, work: int) -> bool:
-        """Take apart what comes near, so many units at most; say whether there is more to do."""
+        """Distribute lists that are near, up to `work` units; say whether there is more to do."""
         self.look()
         turning = [wheel.turn(now_ms + lead_ms, work) for wheel, lead_ms in self._both()]
         return any(turning)
 
     def _both(self) -> list[tuple[Wheel, int]]:
-        """The wheels that there are, and how far each is ahead of the time of day."""
+        """The existing wheels, and how far each is ahead of the time of day."""
         both = ((self._day, 0), (self._passing, self._lead_ms))
         return [(wheel, lead_ms) for wheel, lead_ms in both if wheel is not None]
 
     @property
     def next_ms(self) -> int:
-        """The time of day at which something may be due, or a row is to be taken apart."""
+        """The time of day at which something may be due, or a list must be distributed."""
         return min((wheel.next_ms - lead_ms for wheel, lead_ms in self._both()), default=1 << 62)
 
     def late_ms(self) -> int:
-        """Return for how long the first item is due; 0 if it is not, or none is near."""
+        """Return for how long the first item has been due; 0 if it is not, or none is near."""
         self.look()
         now_ms = self._day_ms
         firsts = ((wheel.first, lead_ms) for wheel, lead_ms in self._both())
@@ -301,14 +302,14 @@ class Wheels:
         return max(lates, default=0)
 
     def pop(self, now_ms: int) -> int | None:
-        """Return the unit that is due next, which then is in no row; None if none is."""
+        """Remove and return the next due unit; None if there is none."""
         day, passing, lead_ms = self._day, self._passing, self._lead_ms
         if passing is None:
             return None if day is None else day.pop(now_ms)
         if day is None:
             return passing.pop(now_ms + lead_ms)
         first, second = day.first, passing.first
-        # Neither while the other wheel may still come to something earlier.
+        # Not while the other wheel may still yield something earlier.
         if second is None or (first is not None and (first[0] + lead_ms, first[1]) < second):
             if first is None or not passing.has_seen(first[0] + lead_ms):
                 return None
