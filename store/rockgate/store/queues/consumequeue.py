@@ -1,15 +1,15 @@
 """Consume queues: for each queue of a topic, the log position of its offsets.
 
 docs/internals/consume-queue.md specifies it. A queue is derived from the log. Its units of the
-segment that is being written are in memory (the tail); those of sealed segments stay in their index
-files and are read in place, so 10,000 queues cost a constant number of files. Units of a queue
-follow each other by base offset; a unit takes `count` offsets.
+active segment are in memory (the tail); those of sealed segments are read in place from index
+files, so 10,000 queues cost a constant number of files. The units of a queue are ordered by base
+offset; a unit covers `count` offsets.
 
-An entry that was appended again so that its first segment could go (a moved entry) brings an old
-offset to a new position. Its unit is kept beside the tail, and replaces the one it came from.
+A relocated entry, appended again so that its old segment can be deleted, moves an old offset to a
+new position. Its unit is stored beside the tail and replaces the original one.
 
-All methods run on the store's one thread, except `packed_between`, which the indexing thread
-calls: it takes slices of arrays that only grow at their end, and nothing else.
+All methods run on the store's thread, except `packed_between`, which the indexing thread calls: it
+only slices arrays that grow at their end.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from rockgate.store.queues.queueruns import (
 _PIECE_UNITS = 64
 _pack_unit = UNIT.pack
 _MAX_MS = itemgetter(5)  # of a unit's fields
-_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_new = tuple.__new__  # skips the call of NamedTuple._make
 
 
 class _Tail:
@@ -60,14 +60,14 @@ class _Tail:
 
 
 class _Moved:
-    """The units of moved entries in memory, by base offset."""
+    """The units of relocated entries in memory, by base offset."""
 
     def __init__(self) -> None:
         self._bases: list[int] = []
         self.units: dict[int, Unit] = {}
 
     def put(self, unit: Unit) -> None:
-        """Add a unit, or replace the one of its offsets."""
+        """Add a unit, or replace the one with the same base."""
         if unit.base not in self.units:
             insort(self._bases, unit.base)
         self.units[unit.base] = unit
@@ -85,7 +85,7 @@ class _Moved:
 
 
 class Queue:
-    """One queue of one topic's life."""
+    """One queue of one incarnation of a topic."""
 
     __slots__ = (
         "_bases",
@@ -111,18 +111,18 @@ class Queue:
         self.queue_id = queue_id
         self.next_offset = 0
         self.frame = NO_FRAME
-        """The envelope of the batches that are appended here; appending renews it."""
+        """The envelope of batches appended here; renewed by appends."""
         self.log_start = 0
-        """The first offset that may be read; it only grows."""
+        """The first offset that can be read; it only increases."""
         self.max_ms = -1
         self.is_dirty = False
         """Whether units were added since the indexing thread last took them."""
         self.is_sync = False
-        """Whether readers see, and producers are answered for, only what is on disk."""
+        """Whether only flushed entries are visible to readers and acknowledged to producers."""
         self.visible_end = 0
-        """What of a sync queue is known to be visible; that is never taken back."""
+        """The offset up to which a sync queue is known to be visible; it never decreases."""
         self.last_position = -1
-        """The position of the newest entry that was fed; -1 if there was none."""
+        """The position of the newest entry added; -1 if there is none."""
         self._bases = array("q")
         self._tail = bytearray()
         self._runs = Runs(indexes)
@@ -134,7 +134,7 @@ class Queue:
         return len(self._bases)
 
     def turn(self, *, is_sync: bool) -> None:
-        """Show from now on what is on disk, or everything."""
+        """Make only flushed entries visible from now on, or all of them."""
         if is_sync and not self.is_sync:
             self.visible_end = self.next_offset
         self.is_sync = is_sync
@@ -148,7 +148,7 @@ class Queue:
         if record_ms > self.max_ms:
             self.max_ms = record_ms
         base = self.next_offset
-        # The indexing thread counts what is in the tail, so that comes last.
+        # The indexing thread counts the units of the tail, so the tail comes last.
         self._bases.append(base)
         self._tail += _pack_unit(base, position, size, count, store_ms, self.max_ms, tag_code)
         self.next_offset = base + count
@@ -175,7 +175,7 @@ class Queue:
         self.last_position = positions[-1]
 
     def add_moved(self, unit: Unit) -> None:
-        """Let a unit replace the one of the same offsets."""
+        """Add the unit of a relocated entry, which replaces the one with the same offsets."""
         if self._moved is None:
             self._moved = _Moved()
         self._moved.put(unit)
@@ -189,7 +189,7 @@ class Queue:
             for fields in rows:
                 self.add_moved(Unit._make(fields))
         elif rows:
-            # A start waits for this, and a segment may have half a million of them.
+            # A start waits for this, and a segment may have half a million units.
             self._bases.extend([fields[0] for fields in rows])
             self._tail += units
             last = Unit._make(rows[-1])
@@ -200,7 +200,7 @@ class Queue:
     # Sealing
 
     def packed_between(self, start: int, end: int) -> Iterator[PackedRun]:
-        """Yield what is in memory of a stretch of the log: its first appends, and moved ones."""
+        """Yield the units in memory of a range of the log: first appends, then relocated ones."""
         tail = self._tail
         count = len(tail) // UNIT_SIZE
         first = self._index_at(start, count)
@@ -215,7 +215,7 @@ class Queue:
             yield PackedRun(self.topic_id, self.queue_id, True, packed)
 
     def _index_at(self, position: int, count: int) -> int:
-        """Return the index of the first unit in the tail that lies at or behind a position."""
+        """Return the index of the tail's first unit at or after a position."""
         tail = self._tail
         low, high = 0, count
         while low < high:
@@ -227,7 +227,7 @@ class Queue:
         return low
 
     def seal(self, segment_start: int, segment_end: int, runs: list[Run]) -> None:
-        """Let go of the units in memory of a segment whose index file holds them now."""
+        """Release the units in memory of a segment whose index file has them now."""
         last = self._index_at(segment_end, len(self._bases))
         del self._bases[:last]
         del self._tail[: last * UNIT_SIZE]
@@ -240,7 +240,7 @@ class Queue:
             self.add_run(segment_start, run)
 
     def add_run(self, segment_start: int, run: Run) -> None:
-        """Add a sealed run; its index file must be open among the shared ones."""
+        """Add a sealed run, whose index file must be among the shared ones."""
         self._runs.add(segment_start, run)
         if run.end > self.next_offset:
             self.next_offset = run.end
@@ -250,10 +250,10 @@ class Queue:
     # Reading
 
     def end_before(self, position: int) -> int:
-        """Return the end of what lies wholly before a position: the high watermark there.
+        """Return the end offset of the entries before a position: the high watermark there.
 
-        Units that are not in memory lie before any position that is asked for: only what is on
-        disk is sealed.
+        Units that are not in memory are before any position that is passed: only flushed segments
+        are sealed.
         """
         tail = self._tail
         if not tail:
@@ -272,10 +272,10 @@ class Queue:
         return self._bases[low]
 
     def units(self, offset: int, size_max: int, position_max: int) -> list[Unit]:
-        """Return units from the one that holds `offset` on, by size and position.
+        """Return units from the one that holds `offset` on, limited by size and position.
 
-        The first is returned whatever its size. Where the offset's own unit is gone, the next
-        one that is there comes first.
+        The first one is returned whatever its size. If the offset's unit no longer exists, the next
+        existing one comes first.
         """
         found: list[Unit] = []
         left = size_max
@@ -291,9 +291,9 @@ class Queue:
         return [segment_start for segment_start, _ in self._runs.overlapping(first, end)]
 
     def replaced(self, segment_start: int, first: int, end: int) -> set[int]:
-        """Return the bases between two offsets whose units lie behind a sealed segment.
+        """Return the bases between two offsets whose units are after a sealed segment.
 
-        The units that the segment itself has for them were moved: others have taken their place.
+        Those entries were relocated: the segment's own units for them are obsolete.
         """
         found: set[int] = set()
         if not self._is_merged:
@@ -311,10 +311,10 @@ class Queue:
         return found
 
     def find(self, offset: int) -> Unit | None:
-        """Return the unit that holds an offset, or the next one that is there."""
+        """Return the unit that holds an offset, or the next existing one."""
         bases = self._bases
         if bases and offset >= bases[0] and not self._is_merged:
-            # What was appended last is asked for most, and lies in memory.
+            # The newest entries are read most, and their units are in memory.
             at = (bisect_right(bases, offset) - 1) * UNIT_SIZE
             newest = UNIT.unpack_from(self._tail, at)
             if offset < newest[0] + newest[3]:
@@ -327,7 +327,7 @@ class Queue:
         return self._moved is not None or self._runs.is_overlapping
 
     def walk(self, offset: int) -> Iterator[UnitFields]:
-        """Yield units in order from the one that holds an offset on, as plain tuples."""
+        """Yield units in order, from the one that holds an offset on, as plain tuples."""
         if self._is_merged:
             yield from merge(self._sources(offset), offset)
             return
@@ -342,8 +342,7 @@ class Queue:
             base, _, _, count, *_ = UNIT.unpack_from(tail, index * UNIT_SIZE)
             if base + count <= offset:
                 index += 1
-        # A copy of some units at a time: an iterator over the tail itself would keep it from
-        # growing.
+        # A copy of some units at a time: an iterator over the tail itself would lock its size.
         while piece := tail[index * UNIT_SIZE : (index + _PIECE_UNITS) * UNIT_SIZE]:
             yield from UNIT.iter_unpack(piece)
             index += _PIECE_UNITS
@@ -378,7 +377,7 @@ class Queue:
         if best is None:
             return None
         if best[0] + best[3] <= self.log_start:
-            # What lies below is as good as gone, and what follows was not earlier.
+            # Units below the log start do not count, and what follows is not earlier.
             return self.find(self.log_start)
         return Unit._make(best)
 

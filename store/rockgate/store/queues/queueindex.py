@@ -4,18 +4,18 @@ docs/internals/consume-queue.md specifies it. One format serves two purposes:
 
 - a *sealed* index covers a whole segment; it is written when the segment is full, read in place
   from then on, and deleted with the segment;
-- a *tail* index covers a stretch of the segment that is still being written; it is read once, at
-  the next start, so that only the log behind it must be scanned.
+- a *tail* index covers a range of the segment that is still being written; it is read once, at
+  the next start, so that only the log after it must be scanned.
 
     header      52   magic, version, run count, log start, log end, unit count, three checksums
     directory   52 x run count, sorted by topic id, queue id and kind
     units       48 x unit count, each run's units together, sorted by base offset
     checksums    4 x block count, of every 256 units
 
-A queue has at most two runs in a file: of the entries that were appended there for the first time,
-and of those that were moved there. An index is derived: one that is missing or damaged is built
-again from the log. Header and directory are checked when a file is opened, the units of a sealed
-index block by block before they are first used, so that no start reads all of every index.
+A queue has at most two runs in a file: one of entries that were first appended there, and one of
+entries that were relocated there. An index is derived: a missing or damaged one is rebuilt from the
+log. Header and directory are verified when a file is opened, and the units of a sealed index block
+by block before their first use, so that no start reads every index completely.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def pack_units(
     max_ms: int,
     tag_codes: Sequence[int],
 ) -> array[int]:
-    """Return the units of entries of one offset each, packed as `UNIT` does it: word by word."""
+    """Return the units of entries with one offset each, packed like `UNIT` but word by word."""
     units = array("q", (0, 0, 0, store_ms, max_ms, 0)) * len(bases)
     units[0::_WORDS] = bases
     units[1::_WORDS] = array("q", positions)
@@ -75,12 +75,12 @@ class Unit(NamedTuple):
     offset_count: int
     store_ms: int
     max_ms: int
-    """Running maximum of record timestamps: never less than the unit's before it."""
+    """Running maximum of record timestamps: never less than that of the previous unit."""
     tag_code: int
 
 
 class PackedRun(NamedTuple):
-    """A queue's units of one stretch, packed and in order, as an index file takes them."""
+    """A queue's units of one range, packed and in order, ready for an index file."""
 
     topic_id: bytes
     queue_id: int
@@ -89,7 +89,7 @@ class PackedRun(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A queue's units in one index file, as its directory has them."""
+    """A queue's units in one index file, as listed in its directory."""
 
     topic_id: bytes
     queue_id: int
@@ -97,24 +97,24 @@ class Run(NamedTuple):
     unit_count: int
     first: int
     end: int
-    """The offset behind the last unit's."""
+    """The offset after the last unit's."""
     max_ms: int
     """The running maximum of record timestamps at its last unit."""
     at: int
-    """The index of its first unit among all of the file's."""
+    """The index of its first unit in the file."""
 
 
 class IndexDamaged(Exception):
-    """The file is not a whole index; it can be built again from the log."""
+    """The file is not a valid index; it can be rebuilt from the log."""
 
 
 def index_name(start: int, end: int) -> str:
-    """Return an index file's name: the stretch of the log that it covers."""
+    """Return an index file's name: the range of the log that it covers."""
     return f"{start:020d}-{end:020d}"
 
 
 def parse_name(name: str) -> tuple[int, int] | None:
-    """Return the stretch that a file name stands for."""
+    """Return the range in a file name; None if it is not an index file's."""
     start, dash, end = name.partition("-")
     if dash and start.isdigit() and end.isdigit() and len(start) == len(end) == 20:
         return int(start), int(end)
@@ -122,7 +122,7 @@ def parse_name(name: str) -> tuple[int, int] | None:
 
 
 def write_index(directory: Directory, start: int, end: int, runs: Iterable[PackedRun]) -> None:
-    """Write the index of a stretch durably; runs without units are left out."""
+    """Write the index of a range durably; runs without units are skipped."""
     ordered = sorted(run for run in runs if run.units)
     listing = b"".join(_directory_entry(run) for run in ordered)
     name = index_name(start, end)
@@ -132,7 +132,7 @@ def write_index(directory: Directory, start: int, end: int, runs: Iterable[Packe
         checksums = bytearray()
         unit_count = 0
         for piece in _pieces(ordered):
-            # Every piece but the last is made of whole blocks.
+            # Every piece but the last consists of whole blocks.
             for block in range(0, len(piece), _BLOCK_SIZE):
                 checksums += _CHECKSUM.pack(crc32(piece[block : block + _BLOCK_SIZE]))
             file.write(at, piece)
@@ -159,7 +159,7 @@ def _directory_entry(run: PackedRun) -> bytes:
 
 
 def _pieces(runs: list[PackedRun]) -> Iterator[memoryview]:
-    """Yield all units in few large pieces instead of one per queue, cut between blocks."""
+    """Yield all units in a few large pieces instead of one per queue, split between blocks."""
     pending = bytearray()
     for run in runs:
         pending += run.units
@@ -175,7 +175,7 @@ class IndexFile:
     """An index file, open for reading."""
 
     def __init__(self, directory: Directory, name: str, *, whole: bool) -> None:
-        """Open and check it: header and directory always, the units as well if `whole`."""
+        """Open and verify: header and directory always, the units too if `whole`."""
         stretch = parse_name(name)
         if stretch is None:
             raise IndexDamaged(f"{name} is not an index file name")
@@ -183,7 +183,7 @@ class IndexFile:
         self.path = f"{directory.path}/{name}"
         self.start, self.end = stretch
         self.is_damaged = False
-        """Whether a block was found damaged: the file is to go, so that the next start makes it."""
+        """Whether a block is damaged: then the file is removed, and the next start rebuilds it."""
         self.is_removed = False
         try:
             self._mapping: Mapping = directory.map(name, writable=False)
@@ -227,7 +227,7 @@ class IndexFile:
         self._is_checked = bytearray(block_count)
 
     def prefetch(self) -> None:
-        """Have the file brought in from disk, soon."""
+        """Have the file loaded from disk soon."""
         self._mapping.prefetch(0, self._mapping.size)
 
     def runs(self) -> Iterator[Run]:
@@ -245,7 +245,7 @@ class IndexFile:
         return UNIT.unpack_from(self._view, self._units_at + index * UNIT_SIZE)
 
     def units(self, index: int, count: int) -> memoryview:
-        """Return packed units; StoreCorrupt if a block of theirs is damaged."""
+        """Return packed units; StoreCorrupt if one of their blocks is damaged."""
         self._check_blocks(index, count)
         at = self._units_at + index * UNIT_SIZE
         return self._view[at : at + count * UNIT_SIZE]

@@ -1,9 +1,9 @@
 """The units of a queue: sealed runs in index files, combined into one sequence.
 
-A *source* is a row of units sorted by base offset: a run in an index file, the tail in memory, or
-the units of moved entries. Most queues read one source after the other. While an entry and its
-moved copy are both there their sources overlap, and are merged: of two units with the same offset
-the one that lies further back in the log is the newer.
+A *source* is a sequence of units sorted by base offset: a run in an index file, the tail in memory,
+or the units of relocated entries. Most queues read one source after the other. While an entry and
+its relocated copy both exist, their sources overlap and are merged: of two units with the same
+offset, the one with the higher position is newer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rockgate.store.queues.queueindex import BLOCK_UNITS, IndexFile, Run, UnitFi
 
 STORE_MS = 4
 MAX_MS = 5
-"""Fields of a unit by which it can be searched: neither ever falls from one to the next."""
+"""Fields of a unit that can be searched: their values never decrease."""
 
 _ROW = struct.Struct("=6q")
 _FIELDS = 6  # segment start, first, end, unit index in the file, unit count, max ms
@@ -31,11 +31,12 @@ class Indexes(dict[int, IndexFile]):
     def __init__(self) -> None:
         super().__init__()
         self.gone_before = 0
-        """Segments that start before this position are gone; each queue forgets them when read."""
+        """Segments that start before this position are deleted; queues drop their runs when read.
+        """
 
 
 class Source(Protocol):
-    """A row of units, sorted by base offset."""
+    """A sequence of units, sorted by base offset."""
 
     @property
     def first(self) -> int:
@@ -69,24 +70,24 @@ class SealedRun:
         return self._file.unit(self._at + index)
 
     def pieces(self, index: int) -> Iterator[memoryview]:
-        """Yield packed units from an index on, a block's worth at a time."""
+        """Yield packed units from an index on, a block at a time."""
         while index < self.unit_count:
             count = min(BLOCK_UNITS, self.unit_count - index)
             yield self._file.units(self._at + index, count)
             index += count
 
     def find(self, offset: int) -> int:
-        """Return the index of the first unit that ends behind an offset, as `first_behind`."""
+        """Return the index of the first unit that ends after an offset, like `first_behind`."""
         if offset <= self.first:
             return 0
         if self.end - self.first == self.unit_count:
-            # Every count is 1 and nothing is missing: the place is computed, not searched.
+            # Every count is 1 and there are no gaps: the index is computed, not searched.
             return min(offset - self.first, self.unit_count)
         return first_behind(self, offset)
 
 
 def first_behind(source: Source, offset: int) -> int:
-    """Return the index of the first unit that ends behind an offset; the count if none does."""
+    """Return the index of the first unit that ends after an offset; the count if none does."""
     low, high = 0, source.unit_count
     while low < high:
         middle = (low + high) >> 1
@@ -99,7 +100,7 @@ def first_behind(source: Source, offset: int) -> int:
 
 
 def first_reaching(source: Source, field: int, wanted: int) -> int:
-    """Return the index of the first unit whose field, which never falls, reaches a value."""
+    """Return the index of the first unit whose field, which never decreases, reaches a value."""
     low, high = 0, source.unit_count
     while low < high:
         middle = (low + high) >> 1
@@ -111,7 +112,7 @@ def first_reaching(source: Source, field: int, wanted: int) -> int:
 
 
 def merge(sources: Sequence[Source], offset: int) -> Iterator[UnitFields]:
-    """Yield the units of all sources from the one that holds an offset on, the newest of equals."""
+    """Yield the units of all sources from an offset on; of units with equal bases, the newest."""
     waiting = sorted(sources, key=lambda source: source.first, reverse=True)
     heap: list[tuple[int, int, int, int]] = []
     active: list[Source] = []
@@ -147,13 +148,13 @@ class Runs:
         self._rows = array("q")
         self._seen = indexes.gone_before
         self.is_overlapping = False
-        """Whether two runs share offsets, so that they must be merged to be read."""
+        """Whether two runs share offsets, so that reads must merge them."""
 
     def add(self, segment_start: int, run: Run) -> None:
         """Add a run; its index file must be among the shared ones."""
         _, _, _, unit_count, first, end, max_ms, at = run
         rows = self._live()
-        # A start adds a run for each queue of each segment: that is why packed bytes are added.
+        # A start adds a run for each queue of each segment, hence the packed rows.
         row = _ROW.pack(segment_start, first, end, at, unit_count, max_ms)
         if not rows or first >= rows[1 - _FIELDS]:
             if rows and first < rows[2 - _FIELDS]:
@@ -167,7 +168,7 @@ class Runs:
         self._note_overlap()
 
     def _live(self) -> array[int]:
-        """Return the rows without those of segments that are gone."""
+        """Return the rows without those of deleted segments."""
         gone_before = self._indexes.gone_before
         if self._seen != gone_before:
             self._seen = gone_before
@@ -181,7 +182,7 @@ class Runs:
         return self._rows
 
     def _note_overlap(self) -> None:
-        # In the order of first offsets, if any two overlap then two neighbours do.
+        # Sorted by first offset: if any two runs overlap, then two neighbours do.
         firsts, ends = self._rows[1::_FIELDS], self._rows[2::_FIELDS]
         self.is_overlapping = any(first < end for first, end in zip(firsts[1:], ends, strict=False))
 
@@ -201,7 +202,7 @@ class Runs:
                 yield rows[at], self._run(rows, number)
 
     def behind(self, offset: int) -> Iterator[SealedRun]:
-        """Yield the runs that end behind an offset, in order."""
+        """Yield the runs that end after an offset, in order."""
         rows = self._live()
         count = len(rows) // _FIELDS
         number = 0
@@ -212,7 +213,7 @@ class Runs:
                 yield self._run(rows, each)
 
     def reaching(self, field: int, wanted: int) -> SealedRun | None:
-        """Return the first run that has a unit whose field reaches a value; they do not overlap."""
+        """Return the first run with a unit whose field reaches a value; runs must not overlap."""
         rows = self._live()
         count = len(rows) // _FIELDS
 

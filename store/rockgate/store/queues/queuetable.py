@@ -1,12 +1,12 @@
 """All consume queues, and their index files.
 
-The table is an index over the log like any other: `dispatch` feeds it an entry. On the append path
-the store feeds a queue directly, which must come to the same.
+The table is derived from the log: `dispatch` adds an entry. On the append path the store adds to a
+queue directly, with the same result.
 
-Indexing happens in four steps, so that the store's thread never waits for a disk nor works for
-long: `plan` (there) says which stretch is due, `write` (beside it) writes its file from slices of
-the queues' arrays, `adopt` (there, some queues at a time) lets go of the memory that a sealed file
-replaces, and `clean` (beside it) removes files that are needed no longer.
+Indexing has four steps, so that the store's thread never waits for a disk and never works for long:
+`plan` (store's thread) returns the range that is due, `write` (worker thread) writes its file from
+slices of the queues' arrays, `adopt` (store's thread, some queues at a time) releases the memory
+that a sealed file replaces, and `clean` (worker thread) removes obsolete files.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _TAILS_MAX = 8
 _ADOPT_COUNT = 256
 
 Rescan = Callable[[int, int], object]
-"""Feeds the table every entry of a stretch of the log, which is known to be safe."""
+"""Adds every entry of a range of the log, which is known to be flushed, to the table."""
 
 
 class Stretch(NamedTuple):
-    """A stretch of the log whose units are to be written, and the queues that may have some."""
+    """A range of the log whose units must be written, and the queues that may have some."""
 
     start: int
     end: int
@@ -73,33 +73,33 @@ class QueueTable:
         self._segment_size = segment_size
         self._topics = _QueuesByTopic()
         self.of = self._topics.__getitem__
-        """Returns a topic's queues by queue id; empty for an unknown topic.
+        """Return a topic's queues by queue id; empty for an unknown topic.
 
-        The dictionary's own method, because every request asks it for each topic.
+        The dictionary's own method, because every request calls it for each topic.
         """
         self._indexes = Indexes()
         self._tails: list[str] = []
         self._dirty: list[Queue] = []
         self._recent: dict[Queue, None] = {}
         self._adoption: _Adoption | None = None
-        # Filled on the store's thread and emptied beside it.
+        # Filled on the store's thread and emptied on a worker thread.
         self._unneeded: deque[str] = deque()
         self.indexed = 0
-        """The position up to which units lie in index files, so that a start need not scan."""
+        """The position up to which units are in index files, so that a start need not scan."""
         self.sealed = 0
         """Segments before this position have their index files; only these may be dropped."""
 
     # Queues
 
     def create(self, topic: bytes, topic_id: bytes, queue_count: int) -> list[Queue]:
-        """Make a topic's queues, or more of them."""
+        """Create a topic's queues, or add more."""
         queues = self._topics.setdefault(topic_id, [])
         for queue_id in range(len(queues), queue_count):
             queues.append(Queue(topic, topic_id, queue_id, self._indexes))
         return queues
 
     def advance(self, topic_id: bytes, starts: Mapping[int, int]) -> None:
-        """Let queues of a topic begin at these offsets, by queue id, unless they begin later."""
+        """Advance the log starts of a topic's queues, by queue id; they never decrease."""
         queues = self.of(topic_id)
         for queue_id, offset in starts.items():
             queue = queues[queue_id]
@@ -107,11 +107,11 @@ class QueueTable:
             queue.next_offset = max(queue.next_offset, queue.log_start)
 
     def remove(self, topic_id: bytes) -> None:
-        """Forget a topic's queues; their units in index files are never looked at again."""
+        """Remove a topic's queues; their units in index files are never read again."""
         self._topics.pop(topic_id, None)
 
     def find(self, topic_id: bytes, queue_id: int) -> Queue | None:
-        """Return a queue; None if its topic is gone, or has no such queue."""
+        """Return a queue; None if its topic was deleted, or has no such queue."""
         queues = self._topics.get(topic_id, [])
         return queues[queue_id] if 0 <= queue_id < len(queues) else None
 
@@ -122,15 +122,15 @@ class QueueTable:
         for queues in list(self._topics.values()):
             yield from queues
 
-    # Feeding
+    # Adding entries
 
     def note(self, queue: Queue) -> None:
-        """Remember that a queue got a unit since the last index was written."""
+        """Record that a queue has a new unit since the last index was written."""
         queue.is_dirty = True
         self._dirty.append(queue)
 
     def dispatch(self, queue: Queue, entry: Entry, tag_code: int) -> None:
-        """Feed an entry as it was appended; one that the queue has already is passed over."""
+        """Add an entry as its append did; skip it if the queue has it already."""
         if entry.queue_offset < queue.next_offset:
             return
         queue.next_offset = entry.queue_offset
@@ -146,7 +146,7 @@ class QueueTable:
             self.note(queue)
 
     def dispatch_moved(self, queue: Queue, entry: Entry, max_ms: int, tag_code: int) -> None:
-        """Feed an entry that was appended again: it keeps its offset and changes its position."""
+        """Add a relocated entry: it has an old offset and a new position."""
         self.put_moved(
             queue,
             Unit(
@@ -161,7 +161,7 @@ class QueueTable:
         )
 
     def put_moved(self, queue: Queue, unit: Unit) -> None:
-        """Let an entry that was appended again take the place of the one it was made from."""
+        """Replace the unit of an entry that was relocated."""
         queue.add_moved(unit)
         if not queue.is_dirty:
             self.note(queue)
@@ -173,7 +173,7 @@ class QueueTable:
     # Writing index files
 
     def plan(self, log_end: int) -> Stretch | None:
-        """Return what is to be written up to a flushed position: a segment's rest comes first."""
+        """Return what to write up to a flushed position; the rest of a segment comes first."""
         segment_end = self.sealed + self._segment_size
         if log_end >= segment_end:
             self._recent.update(dict.fromkeys(self._take_dirty(segment_end)))
@@ -184,11 +184,11 @@ class QueueTable:
         self._recent.update(dict.fromkeys(queues))
         if len(self._tails) < _TAILS_MAX:
             return Stretch(self.indexed, log_end, False, queues)
-        # A slow log would gather thousands of small files before its segment is full.
+        # A slow log would accumulate thousands of small files before its segment is full.
         return Stretch(self.sealed, log_end, False, list(self._recent))
 
     def _take_dirty(self, end: int) -> list[Queue]:
-        """Return the queues that got units; one with units behind the end is still to be told."""
+        """Return the queues with new units; those with units after the end stay dirty."""
         dirty, self._dirty = self._dirty, []
         for queue in dirty:
             if queue.last_position < end:
@@ -198,7 +198,7 @@ class QueueTable:
         return dirty
 
     def write(self, stretch: Stretch) -> None:
-        """Beside the store's thread: write the file of a stretch durably."""
+        """Write the file of a range durably, on a worker thread."""
         start, end, is_segment, queues = stretch
         runs = (run for queue in queues for run in queue.packed_between(start, end))
         write_index(self._directory, start, end, runs)
@@ -207,20 +207,20 @@ class QueueTable:
             self._adoption = _Adoption(index)
 
     def give_back(self, stretch: Stretch) -> None:
-        """Take note that a file could not be written: its queues are still to be indexed."""
+        """Record that a file could not be written: its queues must still be indexed."""
         for queue in stretch.queues:
             if not queue.is_dirty:
                 self.note(queue)
 
     def adopt(self, stretch: Stretch) -> bool:
-        """Take note of a written file; say whether to be called again, for some more queues.
+        """Register a written file; say whether to call again, for more queues.
 
         A sealed file replaces memory, and the tail files of its segment.
         """
         if stretch.is_segment and self._seal_some(stretch):
             return True
         if stretch.is_segment:
-            # A queue with units behind the segment's end is dirty, so it is not forgotten.
+            # A queue with units after the segment's end is dirty, so it is not lost.
             self._recent = {}
             self.sealed = stretch.end
         if stretch.start <= self.sealed:
@@ -246,13 +246,13 @@ class QueueTable:
         return False
 
     def clean(self) -> None:
-        """Beside the store's thread: remove files that nothing needs, or that are damaged."""
+        """Remove obsolete or damaged files, on a worker thread."""
         names = []
         while self._unneeded:
             names.append(self._unneeded.popleft())
         for index in list(self._indexes.values()):
             if index.is_damaged and not index.is_removed:
-                # The next start builds it again; what is open here stays open.
+                # The next start rebuilds it; open files stay open.
                 index.is_removed = True
                 names.append(index.name)
         self._remove(names)
@@ -264,7 +264,7 @@ class QueueTable:
             self._directory.sync()
 
     def drop_segment(self, start: int) -> None:
-        """Forget the oldest segment, whose file is gone already; `clean` removes its index."""
+        """Drop the oldest segment, whose file is deleted already; `clean` removes its index."""
         assert start + self._segment_size <= self.sealed, "a segment is sealed before it goes"
         index = self._indexes.pop(start, None)
         self._indexes.gone_before = start + self._segment_size
@@ -276,12 +276,12 @@ class QueueTable:
     # Starting
 
     def load(self, log_start: int, flushed: int, rescan: Rescan | None = None) -> int:
-        """Read every index that fits the log, and return the position to scan from.
+        """Read every index that matches the log, and return the position to scan from.
 
-        Where the index of a segment is missing or damaged, `rescan` feeds its entries and it is
-        written again, before the next is read: what follows stands on what was before. Without
-        `rescan` the position to scan from is there. What passes the flushed position is removed,
-        for it may tell of entries that were lost.
+        If the index of a segment is missing or damaged, `rescan` adds its entries and it is written
+        again before the next one is read, because the order matters. Without `rescan`, that is the
+        position to scan from. Indexes that exceed the flushed position are removed, because they
+        may contain entries that were lost.
         """
         found = self._find_files(log_start, flushed)
         self._indexes.gone_before = self.sealed = self.indexed = log_start
@@ -291,7 +291,7 @@ class QueueTable:
                 continue
             if rescan is None or segment_end > flushed:
                 break
-            # The new file may take the name of a damaged one.
+            # The new file may get the name of a damaged one.
             self.clean()
             rescan(self.indexed, segment_end)
             stretch = self.plan(segment_end)
@@ -299,7 +299,7 @@ class QueueTable:
             try:
                 self.write(stretch)
             except StoreFull as error:
-                # A checkpoint writes it when there is room; until then its units are in memory.
+                # A checkpoint writes it once there is space; until then its units are in memory.
                 _log.warning("Queue index is not written until there is space: %s", error)
                 self.give_back(stretch)
                 break
@@ -310,7 +310,7 @@ class QueueTable:
         return self.indexed
 
     def _find_files(self, log_start: int, flushed: int) -> dict[int, list[tuple[int, str]]]:
-        """Return usable files by start, longest last; others of ours are no longer needed."""
+        """Return usable files by start, longest last; others of ours become obsolete."""
         found: dict[int, list[tuple[int, str]]] = {}
         for name in self._directory.names():
             stretch = parse_name(name.removesuffix(".new"))
@@ -327,7 +327,7 @@ class QueueTable:
     def _load_at(
         self, position: int, segment_end: int, found: dict[int, list[tuple[int, str]]]
     ) -> bool:
-        """Load the longest whole index that starts at a position; say whether there was one."""
+        """Load the longest valid index that starts at a position; say whether there was one."""
         files = found.get(position, [])
         while files:
             end, name = files.pop()
@@ -355,7 +355,7 @@ class QueueTable:
             self._indexes[index.start] = index
         for run in index.runs():
             queues = self._topics.get(run.topic_id)
-            # A topic that is gone, or an earlier life of one: nobody can ask for it.
+            # The topic, or this incarnation of it, was deleted.
             if queues is None or not 0 <= run.queue_id < len(queues):
                 continue
             queue = queues[run.queue_id]

@@ -9,14 +9,14 @@ from rockgate.store.queues.queueindex import Unit, UnitFields
 
 
 class QueueView(Protocol):
-    """One queue of a topic. Whoever holds it sees it grow; only the store feeds it.
+    """One queue of a topic. It grows while it is held; only the store adds to it.
 
-    It is told from others by identity, and may be a key.
+    Compared by identity, and usable as a key.
     """
 
     @property
     def topic(self) -> bytes:
-        """The topic's name, as entries have it."""
+        """The topic's name, encoded as in entries."""
 
     @property
     def topic_id(self) -> bytes:
@@ -28,7 +28,7 @@ class QueueView(Protocol):
 
     @property
     def log_start(self) -> int:
-        """The first offset that may be read; it only grows."""
+        """The first offset that can be read; it only increases."""
 
     @property
     def next_offset(self) -> int:
@@ -36,21 +36,21 @@ class QueueView(Protocol):
 
     @property
     def is_sync(self) -> bool:
-        """Whether readers see, and producers are answered for, only what is on disk."""
+        """Whether only flushed entries are visible to readers and acknowledged to producers."""
 
     @property
     def visible_end(self) -> int:
-        """An offset up to which a sync queue is known to be on disk, or was seen before."""
+        """The offset up to which a sync queue is known to be visible; it never decreases."""
 
     @property
     def last_position(self) -> int:
         """The position of its newest entry; -1 if there is none."""
 
     def find(self, offset: int) -> Unit | None:
-        """Return the unit that holds an offset, or the next one that is there."""
+        """Return the unit that holds an offset, or the next existing one."""
 
     def walk(self, offset: int) -> Iterator[UnitFields]:
-        """Yield units in order from the one that holds an offset on, as plain tuples."""
+        """Yield units in order, from the one that holds an offset on, as plain tuples."""
 
     def first_at_record_time(self, timestamp_ms: int) -> Unit | None:
         """Return the first unit whose running maximum of record timestamps reaches a time."""
