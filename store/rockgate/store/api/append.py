@@ -32,14 +32,14 @@ class StateAppender(Protocol):
     def append_states(
         self, changes: Sequence[tuple[bytes, bytes]], *, is_upkeep: bool = False
     ) -> int:
-        """Append changes of which a restart finds all or none."""
+        """Append changes atomically: a restart finds all or none."""
 
     def group(self, intakes: Sequence[Intake], *, is_upkeep: bool = False) -> list[Appended]:
-        """Append several entries and changes of which a restart finds all or none."""
+        """Append entries and changes atomically: a restart finds all or none."""
 
 
 class Appender(StateAppender, Protocol):
-    """Appends to queues; what was appended can be read at once."""
+    """Appends to queues; appended entries can be read at once."""
 
     def batch(
         self,
@@ -56,10 +56,10 @@ class Appender(StateAppender, Protocol):
         """Append a batch entry that takes `count` offsets; `stamp` may write into its body."""
 
     def placed(self, queue: Queue, draft: Draft) -> Appended:
-        """Append a message entry whose draft names the queue, and its next offset, already."""
+        """Append a message entry whose draft has the queue and its next offset already."""
 
     def placed_with(self, queue: Queue, draft: Draft, topic: bytes, body: bytes) -> Appended:
-        """Append a placed message and a change of a fold, of which a restart finds both or none."""
+        """Append a placed message and a change of a fold atomically."""
 
     def messages(
         self,
@@ -70,4 +70,4 @@ class Appender(StateAppender, Protocol):
         born_host: bytes = NO_HOST,
         sys_flag: int = 0,
     ) -> AppendedMessages:
-        """Append messages to one queue, of which a restart finds all or none."""
+        """Append messages to one queue atomically: a restart finds all or none."""

@@ -34,22 +34,22 @@ __all__ = [
 
 
 class Delays(Protocol):
-    """What waits for its time."""
+    """The delayed messages."""
 
     @property
     def waiting_count(self) -> int:
-        """How many messages wait."""
+        """How many messages are delayed."""
 
     def is_waiting(self, topic_id: bytes, queue_id: int, offset: int) -> bool:
-        """Say whether an item waits."""
+        """Say whether an item is pending."""
 
     def recall(self, topic_id: bytes, queue_id: int, offset: int) -> bool:
-        """End the waiting of an item, if it waits; by the time this returns it is decided."""
+        """End an item's delay if it is pending; the outcome is final when this returns."""
 
     def part(self, start: int, count: int, offset: int = -1) -> tuple[list[Listed], int]:
-        """Return what waits from a number on, and the number to go on from, or -1.
+        """Return the pending items from a number on, and the number to continue from, or -1.
 
-        Reads a limited number of places; with an offset, returns only what waits at that one.
+        Reads a limited number of units; with an offset, returns only items at that offset.
         """
 
     @property
@@ -58,22 +58,22 @@ class Delays(Protocol):
 
 
 class Deliveries(Protocol):
-    """Schedules what is to wait, and delivers it."""
+    """Schedules delayed messages, and delivers them."""
 
     @property
     def jobs(self) -> Callable[[], Jobs]:
-        """Where slow work goes at present."""
+        """Returns where slow work currently runs."""
 
     def now_ms(self) -> int:
-        """Return the time that delays are counted from."""
+        """Return the time at which new delays start."""
 
     def append(self, queue: Queue, draft: Draft, waits: Sequence[tuple[int, int]]) -> Appended:
-        """Append an entry of which offsets wait, given as (index in the entry, due time)."""
+        """Append an entry with delayed offsets, given as (index in the entry, due time)."""
 
     def intakes(self, queue: Queue, draft: Draft, waits: Sequence[tuple[int, int]]) -> list[Intake]:
-        """Return entry and schedule, to be appended at once and first in their group."""
+        """Return the entry and its schedule, to be appended first in an atomic group."""
 
     def schedule(
         self, key: tuple[bytes, int], waits: Sequence[tuple[int, int]]
     ) -> list[tuple[bytes, bytes]]:
-        """Return the changes that let offsets of a marked entry wait, to be appended at once."""
+        """Return the changes that schedule offsets of a held entry, to be appended atomically."""

@@ -1,4 +1,4 @@
-"""What folds are made of: the changes they read, the journal they write, and their snapshots."""
+"""The parts of a fold: the changes it reads, the journal it writes, and its snapshots."""
 
 from __future__ import annotations
 

@@ -38,10 +38,10 @@ class HalfMessages(Protocol):
         """Return an undecided half message."""
 
     def outcome(self, offset: int) -> Outcome | None:
-        """Return how one ended; None of one that is undecided, was never there, or is too old."""
+        """Return an outcome; None if the message is undecided, never existed, or is too old."""
 
     def all(self) -> list[Half]:
-        """Return all that are undecided, as they are now, in the order of their offsets."""
+        """Return all undecided ones as of now, in the order of their offsets."""
 
     def walk(self) -> Iterator[Half | None]:
-        """Yield all that are undecided, in no order, and None for what was passed over."""
+        """Yield all undecided ones, unordered, and None for empty slots."""

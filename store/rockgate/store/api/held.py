@@ -30,17 +30,17 @@ __all__ = [
 
 
 class HeldEntries(Protocol):
-    """The batches whose schedule is still to be made."""
+    """The batches that are not scheduled yet."""
 
     def __len__(self) -> int: ...
 
     def next_ready(self) -> Held | None:
-        """Return the item that is to be scheduled next."""
+        """Return the item to schedule next."""
 
     def put_last(self, item: Held) -> None:
-        """Let an item that cannot be scheduled now wait behind the others that are ready."""
+        """Move an item that cannot be scheduled now behind the other ready ones."""
 
     def decisions(
         self, keys: Iterable[tuple[bytes, int]], owner: int, *, is_commit: bool, now_ms: int
     ) -> list[tuple[bytes, bytes]]:
-        """Return the changes by which an owner decides of what it has in some queues."""
+        """Return the changes that record an owner's outcome for its entries in some queues."""

@@ -10,7 +10,7 @@ from rockgate.store.log.page_residency import Place
 __all__ = ["Epochs", "Flushing", "Log", "PageResidency", "Place", "Told"]
 
 Told = Callable[[Exception | None], None]
-"""Called once a position is on disk, or with the error that means it may never be."""
+"""Called once a position is on disk, or with the error that says it may never be."""
 
 
 class Log(Protocol):
@@ -18,7 +18,7 @@ class Log(Protocol):
 
     @property
     def start(self) -> int:
-        """The first position that is still there."""
+        """The first position that is still in the log."""
 
     @property
     def end(self) -> int:
@@ -37,30 +37,30 @@ class Flushing(Protocol):
 
 
 class PageResidency(Protocol):
-    """Which entries must be brought in from disk before anybody touches them."""
+    """Which entries must be loaded from disk before they are read."""
 
     def resident_from(self, log_end: int) -> int:
-        """Return the position from which on nothing is cold."""
+        """Return the position from which on everything is resident."""
 
     def is_cold(self, position: int, size: int) -> bool:
-        """Whether an entry before `resident_from` must be brought in first."""
+        """Whether an entry before `resident_from` must be loaded first."""
 
     def plan(self, places: Sequence[Place], log_end: int) -> list[int]:
-        """Return the chunks to bring in for these entries, and perhaps for the next."""
+        """Return the chunks to load for these entries, with read-ahead if they are dense."""
 
     def note(self, chunks: Iterable[int]) -> None:
-        """Remember that chunks were brought in just now."""
+        """Record that chunks were loaded just now."""
 
     def fault_in(self, chunks: Iterable[int]) -> None:
-        """Bring chunks in, on any thread."""
+        """Load chunks from disk, on any thread."""
 
 
 class Epochs(Protocol):
-    """The runs of the server, as the log counts them."""
+    """The epochs of the log: each run of the server begins one."""
 
     @property
     def current(self) -> int:
-        """The newest epoch, which may be that of an entry to come; 0 before the first."""
+        """The newest epoch, which may belong to an entry to come; 0 before the first."""
 
     def at(self, position: int) -> int:
-        """Return the epoch that a position of the log was written in."""
+        """Return the epoch in which a position of the log was written."""

@@ -19,4 +19,4 @@ class Queues(Protocol):
         """Return a topic's queues by queue id; empty for an unknown topic."""
 
     def find(self, topic_id: bytes, queue_id: int) -> Queue | None:
-        """Return a queue; None if its topic is gone, or has no such queue."""
+        """Return a queue; None if its topic was deleted, or has no such queue."""

@@ -36,16 +36,16 @@ class EntryReader(Protocol):
     """Reads single entries, as far as they are visible."""
 
     def high_watermark(self, queue: Queue) -> int:
-        """Return the offset behind the last one that is visible."""
+        """Return the offset after the last visible one."""
 
     def entry(self, queue: Queue, unit: Unit) -> Slice:
         """Return the entry of a unit; OffsetOutOfRange if it is not visible yet."""
 
 
 class Reader(EntryReader, Protocol):
-    """Reads runs of entries, never beyond what is visible, whatever end is asked for.
+    """Reads runs of entries, never beyond what is visible, whatever `end` is.
 
-    Entries that are cold are added to `cold` and not touched, unless that is None.
+    Cold entries are added to `cold` and not touched, unless that is None.
     """
 
     def batches(
@@ -60,8 +60,8 @@ class Reader(EntryReader, Protocol):
     ) -> Batches:
         """Return the bodies of batch entries from the one that holds `offset` on.
 
-        Whole ones, of at most `size_max` bytes together and before the offset `end`; with
-        `at_least_one` the first may be larger.
+        Whole batches before the offset `end`, of at most `size_max` bytes in total; with
+        `at_least_one` the first one may be larger.
         """
 
     def messages(
@@ -74,12 +74,12 @@ class Reader(EntryReader, Protocol):
         at_least_one: bool,
         cold: list[Place] | None,
     ) -> list[Slice]:
-        """Return message entries from the one at `offset` on, up to a batch entry; as `batches`."""
+        """Return message entries from `offset` on, up to a batch entry; limits as in `batches`."""
 
     def alike(
         self, queue: Queue, offset: int, end: int, size_max: int, *, may_be_cold: bool
     ) -> Alike | None:
-        """Return what `messages` does if these are many, none cold, and alike; None otherwise."""
+        """Return the same as `messages` if they are many, similar, and none is cold; else None."""
 
     def message_run(
         self,
@@ -93,20 +93,20 @@ class Reader(EntryReader, Protocol):
         accepts: Callable[[memoryview], bool | None] | None = None,
         cold: list[Place] | None = None,
     ) -> MessageRun:
-        """Return message entries as they lie, in as few slices as possible.
+        """Return message entries without copying, in as few slices as possible.
 
-        `accepts_code` is asked of tag codes and `accepts` of entries; None ends the run there.
+        `accepts_code` filters by tag code and `accepts` by entry; None ends the run there.
         """
 
 
 class Lookup(Protocol):
-    """Finds entries by position or by key: only what a reader of their queue would be given."""
+    """Finds entries by position or by key, as far as a reader of their queue sees them."""
 
     def entry(self, position: int) -> tuple[Queue, Slice] | None:
         """Return the entry that starts at a position, and its queue; None if none is visible."""
 
     def stored_ms(self, position: int) -> int | None:
-        """Return when the entry at a position was stored, whatever it is; None if there is none."""
+        """Return when the entry at a position was stored, of any kind; None if there is none."""
 
     def by_key(
         self,
@@ -120,5 +120,5 @@ class Lookup(Protocol):
     ) -> list[int]:
         """Return positions of entries with a key, newest first.
 
-        `batch_keys` tells the keys of a batch at a position; else it is opened here and now.
+        `batch_keys` returns the keys of a batch at a position; without it, batches are decoded.
         """

@@ -16,11 +16,11 @@ __all__ = ["FlushedLog", "ReadOnlyStore"]
 
 
 class ReadOnlyStore(Protocol):
-    """What can be read, for those who change nothing."""
+    """Read access, for those who change nothing."""
 
     @property
     def clock(self) -> Clock:
-        """The time it goes by."""
+        """The store's clock."""
 
     @property
     def topics(self) -> TopicLookup:
@@ -28,39 +28,39 @@ class ReadOnlyStore(Protocol):
 
     @property
     def queues(self) -> Queues:
-        """Their queues."""
+        """The queues of all topics."""
 
     @property
     def lookup(self) -> Lookup:
-        """The way out, by position and by key."""
+        """Lookup by position and by key."""
 
     @property
     def log(self) -> Log:
-        """What all queues lie in."""
+        """The log that holds all queues."""
 
     @property
     def progress(self) -> CommittedOffsets:
-        """Up to where groups have read."""
+        """The committed offsets of groups."""
 
     @property
     def disk_used_percent(self) -> float:
-        """How full its disk is."""
+        """Disk usage in percent."""
 
     def queue(self, topic: Topic, queue_id: int) -> Queue:
-        """Return one queue of a topic; UnknownQueue if it has no such."""
+        """Return one queue of a topic; UnknownQueue if there is no such queue."""
 
 
 class FlushedLog(Protocol):
-    """The log, and how far it is on disk."""
+    """The log, and how much of it is on disk."""
 
     @property
     def config(self) -> StoreConfig:
-        """What is to be on disk, and when."""
+        """The store's settings, among them those of flushing."""
 
     @property
     def log(self) -> Log:
-        """What was appended."""
+        """The log."""
 
     @property
     def flusher(self) -> Flushing:
-        """What of it is on disk."""
+        """The flushed position and its waiters."""

@@ -27,22 +27,22 @@ __all__ = [
 
 OnTopic = Callable[[Topic], None]
 OnGrown = Callable[[Topic, int], None]
-"""With the number of queues that the topic had before."""
+"""Called with the topic and its previous number of queues."""
 OnLogStarts = Callable[[Topic, Mapping[int, int]], None]
-"""With the offsets that moved, by queue id."""
+"""Called with the topic and the offsets that advanced, by queue id."""
 
 
 class TopicLookup(Protocol):
-    """Which topics there are."""
+    """Read access to topics."""
 
     @property
     def version(self) -> int:
-        """Grows with every change that a listing of topics could show."""
+        """Increases with every change that is visible in a listing of topics."""
 
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[Topic]:
-        """Walk all topics; the walk may pause while topics come and go."""
+        """Iterate over all topics; the iteration may pause while topics are created and deleted."""
 
     def find(self, name: str, /) -> Topic | None:
         """Return a topic by name, or None."""
@@ -54,35 +54,35 @@ class TopicLookup(Protocol):
         """Return a topic by name; UnknownTopic if there is none."""
 
     def owner(self, encoded_name: bytes, position: int) -> Topic | None:
-        """Return the topic that a log entry belongs to; None for one of an earlier life."""
+        """Return the topic that a log entry belongs to; None if that incarnation was deleted."""
 
 
 class TopicEvents(Protocol):
-    """Who is called after topics have changed."""
+    """Callbacks after topics have changed."""
 
     @property
     def on_created(self) -> list[OnTopic]:
-        """There is a new topic."""
+        """After a topic was created."""
 
     @property
     def on_deleted(self) -> list[OnTopic]:
-        """A topic is gone."""
+        """After a topic was deleted."""
 
     @property
     def on_grown(self) -> list[OnGrown]:
-        """A topic has more queues."""
+        """After a topic got more queues."""
 
     @property
     def on_altered(self) -> list[OnTopic]:
-        """Config, permission or the numbers of queues read and written are others now."""
+        """After config, permission or the numbers of read and write queues changed."""
 
     @property
     def on_log_starts(self) -> list[OnLogStarts]:
-        """Queues begin at later offsets."""
+        """After log starts of queues advanced."""
 
 
 class WatchedTopics(TopicLookup, TopicEvents, Protocol):
-    """Topics for those who keep something of their own for each."""
+    """Topics, for those who maintain something per topic."""
 
 
 class Topics(WatchedTopics, Protocol):
@@ -92,22 +92,22 @@ class Topics(WatchedTopics, Protocol):
         """Create one topic; TopicExists, InvalidTopic."""
 
     def create_many(self, news: Sequence[NewTopic]) -> list[Topic]:
-        """Create all of these topics or, if one of them cannot be, none."""
+        """Create all of these topics or, if one of them is invalid, none."""
 
     def delete(self, topics: Iterable[Topic]) -> None:
-        """Delete topics with all they hold; a name may be created again at once."""
+        """Delete topics with everything in them; a name may be created again at once."""
 
     def grow(self, counts: Mapping[Topic, int]) -> None:
-        """Give topics more queues; fewer than a topic has is InvalidTopic."""
+        """Give topics more queues; InvalidTopic for fewer than a topic has."""
 
     def set_queues(self, queues: Mapping[Topic, tuple[int, int]]) -> None:
-        """Set how many queues are read and how many written; either number may shrink."""
+        """Set the numbers of read and write queues; either may shrink."""
 
     def set_config(self, configs: Mapping[Topic, Mapping[str, str]]) -> None:
-        """Replace topics' configs, each as a whole."""
+        """Replace the configs of topics, each as a whole."""
 
     def set_permission(self, permissions: Mapping[Topic, int]) -> None:
         """Set what producers and consumers may do: WRITE, READ, both or neither."""
 
     def advance_log_starts(self, starts: Mapping[Topic, Mapping[int, int]]) -> None:
-        """Move the first offsets of queues forward; what would not move forward is left out."""
+        """Advance the log starts of queues; those that would not advance are skipped."""
