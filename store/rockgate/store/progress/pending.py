@@ -1,8 +1,8 @@
 """Commits without a waiting client, until they are appended: the newest per group and queue.
 
-A round drains what was waiting when it began, a bounded number of records at a time. A key lies in
-one place only: a newer commit of a record that this round has not reached yet replaces it there.
-This module knows neither the log nor the time.
+A round drains the records buffered when it begins, a bounded number at a time. A key is in one
+place only: a newer commit of a record that the round has not reached yet replaces it there. This
+module knows neither the log nor the time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Pending:
 
     @property
     def is_draining(self) -> bool:
-        """Whether a round has begun and not ended."""
+        """Whether a round is in progress."""
         return bool(self._draining)
 
     def find(self, group: str, topic_id: bytes, queue_id: int) -> bytes | None:
@@ -41,29 +41,29 @@ class Pending:
         return None
 
     def of(self, group: str) -> Iterator[tuple[bytes, int, bytes]]:
-        """Return a group's topic ids, queue ids and records."""
+        """Yield a group's topic ids, queue ids and records."""
         for groups in (self._waiting, self._draining):
             for topic_id, queues in groups.get(group, {}).items():
                 for queue_id, record in queues.items():
                     yield topic_id, queue_id, record
 
     def topics_of(self, group: str) -> Iterator[bytes]:
-        """Return the topics that a group has records of; one may come twice."""
+        """Yield the topics in which a group has records; some may be repeated."""
         for groups in (self._waiting, self._draining):
             yield from groups.get(group, ())
 
     def queues_of(self, group: str, topic_id: bytes) -> Iterator[int]:
-        """Return the queues of a topic that a group has records of; one may come twice."""
+        """Yield the queues of a topic in which a group has records; some may be repeated."""
         for groups in (self._waiting, self._draining):
             yield from groups.get(group, {}).get(topic_id, ())
 
     def groups(self) -> Iterator[str]:
-        """Return the groups that have records here."""
+        """Yield the groups that have records."""
         yield from self._waiting
         yield from (group for group in self._draining if group not in self._waiting)
 
     def put(self, group: str, topic_id: bytes, queue_id: int, record: bytes) -> None:
-        """Replace a record."""
+        """Add or replace a record."""
         queues = self._draining.get(group, {}).get(topic_id, {})
         if queue_id not in queues:
             queues = self._waiting.setdefault(group, {}).setdefault(topic_id, {})
@@ -75,7 +75,7 @@ class Pending:
         topic_id: bytes | None = None,
         queue_ids: Collection[int] | None = None,
     ) -> None:
-        """Forget some queues of a group's topic, a topic, or without a topic the whole group."""
+        """Drop some queues of a group's topic, a topic, or without a topic the whole group."""
         for groups in (self._waiting, self._draining):
             topics = groups.get(group)
             if topics is None:
@@ -93,7 +93,7 @@ class Pending:
                 del groups[group]
 
     def drop_topics(self, topic_ids: Iterable[bytes]) -> None:
-        """Forget topics in every group."""
+        """Drop topics of every group."""
         gone = frozenset(topic_ids)
         for groups in (self._waiting, self._draining):
             for group, topics in list(groups.items()):
@@ -105,7 +105,7 @@ class Pending:
     # A round
 
     def begin_round(self) -> None:
-        """Let what is waiting be drained."""
+        """Start to drain the buffered records."""
         assert not self._draining, "the last round has not ended"
         self._draining, self._waiting = self._waiting, {}
 
@@ -126,7 +126,7 @@ class Pending:
         return helds
 
     def give_up_round(self, helds: Iterable[Held]) -> None:
-        """Let what was taken but not appended, and the rest of the round, wait again."""
+        """Buffer again the records taken but not appended, and the rest of the round."""
         for held in (*helds, *self.take(sys.maxsize)):
             topics = self._waiting.setdefault(held.group, {})
             topics.setdefault(held.topic_id, {}).update(held.queues)

@@ -1,17 +1,17 @@
 """Group progress: the committed offset of each group in each queue.
 
-Keyed by group, topic id and queue, so that what was committed in an earlier life of a topic's name
-never comes back; a topic's deletion takes its progress along, from the same log entry. When
-offsets expire is for the caller to decide: `page` walks them, `remove` takes them away.
+Keyed by group, topic id and queue, so that offsets of an earlier incarnation of a topic never come
+back; deleting a topic removes its progress with the same log entry. The caller decides when offsets
+expire: `page` iterates over them, `remove` deletes them.
 
 An acknowledged commit is appended before `commit` returns. One without a waiting client is buffered
-and appended by `step`, each group and queue at most once a second and never when it says what is
-there already; `flush` appends everything, at the stop. Until then it can be read, and is lost if
-the server dies. A lower offset than the one before is accepted: a group may be set back.
+and appended by `step`, each group and queue at most once a second and never if the value is
+unchanged; `flush` appends everything at shutdown. Until then it can be read, and is lost if the
+server dies. A lower offset than before is accepted: a group may be reset.
 
-The last writer wins by position: a record begins with the position of its change, and one that is
-not newer leaves it alone. What was written before it counts (the offsets of a transaction) is
-committed as of where it was written, and so sets nothing back that was committed in between.
+The last writer wins by position: a record starts with the position of its change, and an older
+change does not replace it. The offsets of a transaction are committed as of the position where they
+were written, so they do not override a commit made in between.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Progress(CommittedOffsets):
         self._coalesce_ms = coalesce_ms
         self._next_round_ms = 0
         self.on_removed: list[Callable[[Sequence[Removed]], None]] = []
-        """Notified of removals: offsets that do not count yet are to go with them."""
+        """Called with removals: offsets that do not count yet must be removed as well."""
 
     def __len__(self) -> int:
         return len(self._roster)
@@ -84,7 +84,7 @@ class Progress(CommittedOffsets):
     # Changing
 
     def commit(self, group: str, commits: Iterable[Commit], *, acknowledged: bool = True) -> None:
-        """Commit offsets; when it returns, acknowledged ones are appended."""
+        """Commit offsets; acknowledged ones are appended when this returns."""
         if acknowledged:
             self._append([body for _, body in self.changes(group, commits)], self._journal)
             return
@@ -93,7 +93,7 @@ class Progress(CommittedOffsets):
                 self._put_aside(group, held.topic_id, queue_id, record)
 
     def changes(self, group: str, commits: Iterable[Commit]) -> list[tuple[bytes, bytes]]:
-        """Return the changes that commit offsets, for whoever appends them with others."""
+        """Return the changes that commit offsets, to be appended together with others."""
         helds = self._held(group, commits)
         return [(PROGRESS_TOPIC, body) for body in encode_commits(helds)] if helds else []
 
@@ -110,7 +110,7 @@ class Progress(CommittedOffsets):
         return [(PROGRESS_TOPIC, body) for body in bodies]
 
     def settle(self, group: str, queues: Iterable[tuple[bytes, int]]) -> None:
-        """Append what waits for some queues of a group, so that what is written next is later."""
+        """Append a group's buffered commits of some queues, so that later changes follow them."""
         if not self._pending:
             return
         waiting = ((pair, self._pending.find(group, *pair)) for pair in queues)
@@ -137,9 +137,9 @@ class Progress(CommittedOffsets):
             self._pending.put(group, topic_id, queue_id, bare)
 
     def step(self, now_ms: int) -> bool:
-        """Append some of what waits, at a monotonic time; return whether to come again at once.
+        """Append some buffered commits, at a monotonic time; say whether to call again at once.
 
-        What cannot be appended waits for the next round; the error is raised once for each.
+        Those that cannot be appended are retried in the next round, and the error is raised.
         """
         if not self._pending.is_draining:
             if not self._pending or now_ms < self._next_round_ms:
@@ -148,12 +148,12 @@ class Progress(CommittedOffsets):
         try:
             self._append_part(self._journal)
         finally:
-            # From the end of a round, so that no key is appended twice within the time.
+            # From the end of a round, so that no key is appended twice within the interval.
             self._next_round_ms = now_ms + self._coalesce_ms
         return self._pending.is_draining
 
     def flush(self) -> None:
-        """Append everything that waits, whatever the time; the stop's last act."""
+        """Append all buffered commits at once, at shutdown."""
         while self._pending:
             if not self._pending.is_draining:
                 self._pending.begin_round()
@@ -209,7 +209,7 @@ class Progress(CommittedOffsets):
     # The fold
 
     def apply(self, change: Change) -> None:
-        """Take one change in."""
+        """Apply a change."""
         key = position_key(change.position)
         if change.topic == TOPICS_TOPIC:
             topic_ids = deleted_ids(change)
@@ -245,7 +245,7 @@ class Progress(CommittedOffsets):
                 records[queue_id] = key + bare
 
     def _apply_as_of(self, held: Held) -> None:
-        """Take in records that come with their positions; what waits is later than they are."""
+        """Apply records that come with their positions; buffered commits are later than these."""
         place = self._groups.get(held.group, {}).get(held.topic_id)
         if place is None:
             self._add(held)
@@ -282,7 +282,7 @@ class Progress(CommittedOffsets):
             self._drop(held, place)
 
     def _add(self, held: Held) -> None:
-        # One string per group and one id per topic, however many pairs of them there are.
+        # One string per group and one id per topic, however many combinations there are.
         topics = self._groups.get(held.group)
         if topics is None:
             topics = self._groups[held.group] = {}
@@ -307,11 +307,11 @@ class Progress(CommittedOffsets):
             del self._topics[held.topic_id]
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all records, some thousand to a slice."""
+        """Yield all records, some thousand per slice."""
         return slices(self._roster.walk(), self._slice_cost)
 
     def restore(self, slices: Iterable[bytes]) -> None:
-        """Replace all progress by that of a snapshot."""
+        """Replace all progress with that of a snapshot."""
         self.clear()
         for data in slices:
             for held in unpack_slice(data):
@@ -319,18 +319,18 @@ class Progress(CommittedOffsets):
                 if place is None:
                     self._add(held)
                 else:
-                    # A large topic is in pieces, or it went and came between two slices.
+                    # A large topic is in pieces, or was removed and added again between two slices.
                     self._roster[place].queues.update(held.queues)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._roster.clear()
         self._groups.clear()
         self._topics.clear()
         self._pending = Pending()
 
     def items(self) -> Iterator[tuple[Key, bytes]]:
-        """Return every appended record by its key, to compare two states."""
+        """Yield every appended record by its key, to compare two states."""
         for _, held in self._roster.walk():
             if held is not None:
                 for queue_id, record in held.queues.items():

@@ -4,13 +4,13 @@ docs/internals/state.md specifies it. A record is bytes everywhere:
 
     position 8 | commit ms 8 | offset 8 | expire ms 8 | leader epoch 4 | metadata, UTF-8
 
-In a change the position is missing, because only the append decides it; the fold puts it in
-front. A change AS_OF brings positions: where the same offsets were written before they counted.
-Numbers are big-endian and positions never negative, so `record < position_key(p)` says that the
-record's last change lies before p, without unpacking anything.
+A change contains no position, because only the append assigns it; the fold prepends it. A change
+AS_OF contains positions: those where the offsets were first written, before they counted. Numbers
+are big-endian and positions never negative, so `record < position_key(p)` means that the record's
+last change is before p, without decoding anything.
 
-A million of these are a million small byte strings and a few dicts: no object that the garbage
-collector would have to visit, and slices that are encoded without a look at any of them.
+A million records are a million small byte strings and a few dicts: no object that the garbage
+collector would have to visit, and slices are encoded without decoding any of them.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _FIELDS: Final = struct.Struct(">qqqi")
 POSITION_SIZE: Final = _POSITION.size
 FIELDS_SIZE: Final = _FIELDS.size
 _VALUE_AT: Final = 8
-"""Where what a client committed begins behind the commit time, in a record without position."""
+"""Where the client's values start, after the commit time, in a record without position."""
 
 
 class ProgressRecordKind(IntEnum):
-    """What a change does. Part of the format on disk: never change a value."""
+    """The kind of a change. Part of the format on disk: never change a value."""
 
     COMMIT = 1
     REMOVE = 2
@@ -68,7 +68,7 @@ class Commit(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What an offset is committed for."""
+    """The key of a committed offset."""
 
     group: str
     topic_id: bytes
@@ -76,7 +76,7 @@ class Key(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """A committed offset; -1 stands for no leader epoch and for no time of expiry."""
+    """A committed offset; -1 means no leader epoch, or no expiry time."""
 
     offset: int
     leader_epoch: int
@@ -86,9 +86,9 @@ class Committed(NamedTuple):
 
 
 class Held(msgspec.Struct, array_like=True, gc=False):
-    """What a group has committed in one topic: records by queue id.
+    """A group's committed offsets in one topic: records by queue id.
 
-    It holds no container but its dict of atoms and so can be in no cycle.
+    Its only container is a dict of atoms, so it cannot be part of a reference cycle.
     """
 
     group: str
@@ -97,7 +97,7 @@ class Held(msgspec.Struct, array_like=True, gc=False):
 
 
 class Removed(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """What a group loses: some queues of a topic, a topic, or without a topic everything."""
+    """What is removed from a group: queues of a topic, a topic, or without a topic everything."""
 
     group: str
     topic_id: bytes | None = None
@@ -116,12 +116,12 @@ _DECODERS: Final[dict[ProgressRecordKind, msgspec.msgpack.Decoder[Any]]] = {
 
 
 def position_key(position: int) -> bytes:
-    """Return the bytes that a record of this position begins with."""
+    """Return the bytes with which a record of this position starts."""
     return _POSITION.pack(position)
 
 
 def pack_record(commit: Commit, commit_ms: int) -> bytes:
-    """Return a commit's record, without a position."""
+    """Encode a commit as a record without a position."""
     metadata = commit.metadata.encode("utf-8", "surrogatepass")
     if len(metadata) > METADATA_SIZE_MAX:
         raise EntryTooLarge("Metadata of a committed offset", len(metadata), METADATA_SIZE_MAX)
@@ -134,7 +134,7 @@ def pack_record(commit: Commit, commit_ms: int) -> bytes:
 
 
 def unpack_record(record: bytes, at: int = POSITION_SIZE) -> Committed:
-    """Return what a record says; its fields begin at `at`."""
+    """Decode a record, whose fields start at `at`."""
     commit_ms, offset, expire_ms, leader_epoch = _FIELDS.unpack_from(record, at)
     metadata = record[at + FIELDS_SIZE :]
     text = metadata.decode("utf-8", "surrogatepass") if metadata else ""
@@ -142,7 +142,7 @@ def unpack_record(record: bytes, at: int = POSITION_SIZE) -> Committed:
 
 
 def says_the_same(record: bytes, bare: bytes) -> bool:
-    """Return whether a record, with its position, commits what one without commits again."""
+    """Say whether a record with a position has the same values as one without."""
     return record[POSITION_SIZE + _VALUE_AT :] == bare[_VALUE_AT:]
 
 
@@ -152,7 +152,7 @@ def says_the_same(record: bytes, bare: bytes) -> bool:
 def encode_commits(
     helds: Sequence[Held], kind: ProgressRecordKind = ProgressRecordKind.COMMIT
 ) -> Iterator[bytes]:
-    """Return the bodies that carry these records, each within the size of one change."""
+    """Yield the bodies for these records, each within the size of one change."""
     body = bytes((FORMAT, kind)) + _encoder.encode(helds)
     if len(body) <= CHANGE_SIZE_MAX:
         yield body
@@ -172,7 +172,7 @@ def encode_commits(
 
 
 def encode_removals(removals: Sequence[Removed]) -> Iterator[bytes]:
-    """Return the bodies that carry these removals, each within the size of one change."""
+    """Yield the bodies for these removals, each within the size of one change."""
     body = bytes((FORMAT, ProgressRecordKind.REMOVE)) + _encoder.encode(removals)
     if len(body) <= CHANGE_SIZE_MAX:
         yield body
@@ -204,7 +204,7 @@ def decode(change: Change) -> tuple[ProgressRecordKind, list[Any]]:
 
 
 def check_group(group: str) -> None:
-    """Refuse a group name that no change could carry."""
+    """Reject a group name that does not fit into a change."""
     try:
         size = len(group.encode())
     except UnicodeEncodeError as error:
@@ -217,17 +217,17 @@ def check_group(group: str) -> None:
 
 
 def encode_held(held: Held) -> bytes:
-    """Return records with their positions as they lie in a slice."""
+    """Encode records with their positions for a slice."""
     return _encoder.encode(held)
 
 
 def pack_slice(helds: Sequence[bytes]) -> bytes:
-    """Return one slice of records that are encoded."""
+    """Return a slice of encoded records."""
     return bytes((FORMAT,)) + pack_array(helds)
 
 
 def unpack_slice(data: bytes) -> list[Held]:
-    """Return what a slice holds."""
+    """Decode a slice."""
     what = "Snapshot of group progress"
     check_format(data[0] if data else 0, FORMAT, what)
     try:

@@ -12,11 +12,11 @@ from rockgate.store.state.topicchanges import QUEUE_COUNT_MAX
 
 _QUEUES_PER_PIECE: Final = 2_000
 _LARGE_QUEUES_PER_PIECE: Final = SLICE_BYTES // (2 * METADATA_SIZE_MAX)
-"""Of records that are large on the whole: no piece of so few passes what a slice may take."""
+"""For records that are large on average: this few never exceed the size of a slice."""
 
 
 def slices(places: Iterable[tuple[int, Held | None]], cost_max: int) -> Iterator[bytes]:
-    """Hand out what lies in some places; empty ones count as work too."""
+    """Yield slices of the items in these slots; empty slots count as work too."""
     for part in sliced(_encoded(places), cost_max):
         if part:
             yield pack_slice(part)
@@ -27,7 +27,7 @@ def _encoded(places: Iterable[tuple[int, Held | None]]) -> Iterator[Measured[byt
         yield 2, 0, None
         for piece in _pieces(held) if held is not None else ():
             if not piece.queues:
-                # Looking for queues that are not there takes a while too.
+                # Searching for queues that do not exist takes time too.
                 yield _QUEUES_PER_PIECE // 8, 0, None
                 continue
             item = encode_held(piece)
@@ -50,7 +50,7 @@ def _by_size(held: Held) -> Iterator[Held]:
     if sum(map(len, records.values())) <= SLICE_BYTES // 2:
         yield held
         return
-    # As they are now: between two slices the group may commit others.
+    # A copy, because the group may commit others between two slices.
     left = iter(list(records.items()))
     while part := dict(islice(left, _LARGE_QUEUES_PER_PIECE)):
         yield Held(held.group, held.topic_id, part)

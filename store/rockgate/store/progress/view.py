@@ -10,17 +10,17 @@ from rockgate.store.state.roster import Roster
 
 
 class CommittedOffsets:
-    """The reading half of Progress, which fills it."""
+    """Read access to committed offsets; Progress fills it."""
 
     def __init__(self) -> None:
         self._roster: Roster[Held] = Roster()
-        # Both lead to places in the roster.
+        # Both map to slots of the roster.
         self._groups: dict[str, dict[bytes, int]] = {}
         self._topics: dict[bytes, dict[str, int]] = {}
         self._pending = Pending()
 
     def fetch(self, group: str, topic_id: bytes, queue_id: int) -> Committed | None:
-        """Return what a group has committed in a queue, or None."""
+        """Return a group's committed offset in a queue, or None."""
         if self._pending:
             bare = self._pending.find(group, topic_id, queue_id)
             if bare is not None:
@@ -29,7 +29,7 @@ class CommittedOffsets:
         return None if record is None else unpack_record(record)
 
     def fetch_group(self, group: str) -> Iterator[tuple[bytes, int, Committed]]:
-        """Return a group's topic ids, queue ids and offsets; read it before the next change."""
+        """Yield a group's topic ids, queue ids and offsets; consume it before the next change."""
         pending = self._pending
         for place in self._groups.get(group, {}).values():
             held = self._roster[place]
@@ -41,20 +41,20 @@ class CommittedOffsets:
             yield topic_id, queue_id, unpack_record(bare, 0)
 
     def topics_of(self, group: str) -> list[bytes]:
-        """Return the topics that a group has committed in."""
+        """Return the topics in which a group has committed offsets."""
         held = self._groups.get(group, {})
         waiting = self._pending.topics_of(group) if self._pending else ()
         return list(dict.fromkeys((*held, *waiting)))
 
     def queues_of(self, group: str, topic_id: bytes) -> list[int]:
-        """Return the queues of a topic that a group has committed in."""
+        """Return the queues of a topic in which a group has committed offsets."""
         place = self._groups.get(group, {}).get(topic_id)
         held = () if place is None else self._roster[place].queues
         waiting = self._pending.queues_of(group, topic_id) if self._pending else ()
         return list(dict.fromkeys((*held, *waiting)))
 
     def count(self, group: str, most: int) -> int:
-        """Return how many offsets a group has; it stops to count above `most`."""
+        """Return the number of a group's offsets; counting stops above `most`."""
         count = 0
         for place in self._groups.get(group, {}).values():
             count += len(self._roster[place].queues)
@@ -63,7 +63,7 @@ class CommittedOffsets:
         return count
 
     def groups(self) -> Iterator[str]:
-        """Return the groups that have committed anything; read it before the next change."""
+        """Yield the groups with committed offsets; consume it before the next change."""
         yield from self._groups
         yield from (group for group in self._pending.groups() if group not in self._groups)
 
@@ -74,8 +74,8 @@ class CommittedOffsets:
     def page(self, place: int, count: int) -> tuple[int | None, list[tuple[Key, Committed]]]:
         """Return about `count` appended offsets from a place on, and the next place.
 
-        Begin at place 0; None is the end. Progress may change between two pages: what is there
-        throughout is met once.
+        Start at place 0; None is the end. Progress may change between two pages: what exists
+        throughout is returned once.
         """
         found: list[tuple[Key, Committed]] = []
         for at, held in self._roster.walk(place):

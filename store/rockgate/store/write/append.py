@@ -1,8 +1,9 @@
 """Appends: from a caller's draft to a log entry and everything derived from it.
 
-The queue's unit is added, folds are applied and keys are given to their index before an append
-returns, so whatever was answered can be read at once, and a fold's caller finds its change made.
-Recovery feeds the same entries to the same indexes through `dispatch`; a test compares the two.
+Before an append returns, the queue's unit is added, folds are applied and keys are queued for the
+index, so an acknowledged entry can be read at once, and a fold's caller finds its change applied.
+Recovery dispatches the same entries to the same indexes through `dispatch`; a test compares the
+results.
 """
 
 from __future__ import annotations
@@ -24,28 +25,28 @@ from rockgate.store.state.fold import Change, Journal, State
 
 A = TypeVar("A")
 
-_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_new = tuple.__new__  # skips the call of NamedTuple._make
 
 
 class Appended(NamedTuple):
-    """What became of an append."""
+    """The result of an append."""
 
     offset: int
     position: int
     end: int
-    """The position behind the entry: once that is flushed, the entry is on disk."""
+    """The position after the entry: once that is flushed, the entry is on disk."""
     store_ms: int
     queue_id: int = 0
 
 
 class AppendedMessages(NamedTuple):
-    """What became of messages that were appended together, at offsets that follow each other."""
+    """The result of appending messages together, at consecutive offsets."""
 
     offset: int
-    """The first one's."""
+    """Offset of the first one."""
     positions: Sequence[int]
     end: int
-    """The position behind the last of them: once that is flushed, all are on disk."""
+    """The position after the last one: once that is flushed, all are on disk."""
     store_ms: int
     queue_id: int
 
@@ -58,7 +59,7 @@ class Intake(NamedTuple):
 
 
 class Appender:
-    """Appends to the log and feeds what hangs on it."""
+    """Appends to the log and updates everything derived from it."""
 
     def __init__(
         self,
@@ -70,37 +71,37 @@ class Appender:
         reserved: FreeSpace = nothing,
         on_dug: Callable[[], None] = lambda: None,
     ) -> None:
-        """Append to this log, and feed these.
+        """Append to this log, and update these.
 
-        A segment that is made for a change a client wants leaves `reserved` free. `on_dug` is
-        called when the reserve was touched: others are to be refused now.
+        A segment created for a client's change leaves `reserved` bytes free. `on_dug` is called
+        when the reserve was used, so that other writes are rejected from then on.
         """
         self._log = log
         self._queues = queues
         self._state = state
         self._keys = keys
         self.refusal: StoreError | None = None
-        """Why messages are refused at present."""
+        """Why messages are currently rejected."""
         self.state_refusal: StoreError | None = None
-        """Why changes that a client wants are refused at present."""
+        """Why changes by clients are currently rejected."""
         self.failure: StoreError | None = None
-        """Why everything is refused, upkeep too."""
+        """Why everything is rejected, even upkeep."""
         self._reserved = reserved
         self._on_dug = on_dug
         self.upkeep: Journal = _UpkeepJournal(self)
-        """Takes changes as long as there is any room at all."""
+        """Accepts changes as long as there is any space at all."""
         self.on_append: Callable[[QueueView], None] = lambda queue: None
-        """Notified of every queue that got something: long polls depend on it."""
+        """Called with every queue that got entries: long polls depend on it."""
 
     @property
     def is_read_only(self) -> bool:
-        """Whether no epoch has begun in which anything could be appended."""
+        """Whether no epoch has begun, so that nothing can be appended."""
         return isinstance(self.failure, StoreReadOnly)
 
     def fail(self, failure: StoreError) -> None:
         """Reject all further appends."""
-        # An error that is raised again and again holds on to all that raised it, hence below:
-        # `with_traceback(None)`.
+        # An error that is raised repeatedly accumulates tracebacks and everything they refer to,
+        # hence `with_traceback(None)` below.
         self.failure = self.state_refusal = self.refusal = failure
 
     def batch(
@@ -118,7 +119,7 @@ class Appender:
         """Append a batch entry that takes `count` offsets; `stamp` may write into its body."""
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
-        own: Queue = queue  # type: ignore[assignment]  # the store gave it out itself
+        own: Queue = queue  # type: ignore[assignment]  # every queue that the store returns is one
         offset = queue.next_offset
         if stamp is None or properties or sys_flag or born_host is not NO_HOST:
             draft = Draft(
@@ -151,14 +152,14 @@ class Appender:
         return _new(Appended, (offset, position, position + size, store_ms))
 
     def message(self, queue: QueueView, draft: Draft) -> Appended:
-        """Append a message entry; topic, queue and offset of the draft are set here."""
+        """Append a message entry; sets the topic, queue and offset of the draft."""
         return self.placed(
             queue,
             draft._replace(topic=queue.topic, queue_id=queue.queue_id, offset=queue.next_offset),
         )
 
     def placed(self, queue: QueueView, draft: Draft) -> Appended:
-        """Append a message entry whose draft names the queue, and its next offset, already."""
+        """Append a message entry whose draft has the queue and its next offset already."""
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
         position, size, store_ms = written = self._log.append(draft)
@@ -168,9 +169,9 @@ class Appender:
         return _new(Appended, place)
 
     def placed_with(self, queue: QueueView, draft: Draft, topic: bytes, body: bytes) -> Appended:
-        """Append a placed message and a change of a fold, of which a restart finds both or neither.
+        """Append a placed message and a change of a fold atomically: a restart finds both or none.
 
-        What `group` does, for two of that kind; it ends where the change does.
+        A fast path of `group` for this pair; `end` is that of the change.
         """
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
@@ -192,14 +193,14 @@ class Appender:
         born_host: bytes = NO_HOST,
         sys_flag: int = 0,
     ) -> AppendedMessages:
-        """Append messages to one queue, of which a restart finds all or none.
+        """Append messages to one queue atomically: a restart finds all or none.
 
-        What `group` does with drafts, for many small messages that share all but their content.
-        None of them may be half of a transaction, nor end one.
+        A fast path of `group` for many small messages that differ only in content. None of them may
+        be a half message, nor end a transaction.
         """
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
-        own: Queue = queue  # type: ignore[assignment]  # the store gave it out itself
+        own: Queue = queue  # type: ignore[assignment]  # every queue that the store returns is one
         properties = contents.properties
         assert properties, "there are messages"
         assert not sys_flag & TRANSACTION_ROLLBACK, "no part of a transaction"
@@ -224,10 +225,10 @@ class Appender:
         return _new(AppendedMessages, (offset, positions, end, store_ms, queue_id))
 
     def group(self, intakes: Sequence[Intake], *, is_upkeep: bool = False) -> list[Appended]:
-        """Append several entries of which a restart finds all or none.
+        """Append several entries atomically: a restart finds all or none.
 
-        What is only `is_upkeep` (the end of something that is in the log) is taken as changes of
-        state are, when messages are refused.
+        With `is_upkeep` (the end of something that is in the log) they are accepted like state
+        changes, even while messages are rejected.
         """
         refused = self.failure if is_upkeep else self.refusal
         if refused is not None:
@@ -271,7 +272,7 @@ class Appender:
         self._index(draft, written)
 
     def _enter(self, queue: QueueView, draft: Draft, written: Written) -> None:
-        own: Queue = queue  # type: ignore[assignment]  # the store gave it out itself
+        own: Queue = queue  # type: ignore[assignment]  # every queue that the store returns is one
         position, size, store_ms = written
         code = _code(draft.properties)
         own.add(position, size, draft.batch_count or 1, store_ms, draft.born_ms, code)
@@ -308,7 +309,7 @@ class Appender:
     def append_states(
         self, changes: Sequence[tuple[bytes, bytes]], *, is_upkeep: bool = False
     ) -> int:
-        """Append changes of which a restart finds all or none, and apply them."""
+        """Append changes atomically, and apply them."""
         reserved = self._admit(is_upkeep)
         drafts = [Draft(topic, 0, -1, body) for topic, body in changes]
         done = self.dig(lambda: self._log.append_group(drafts), reserved)
@@ -317,14 +318,14 @@ class Appender:
         return done[-1].position
 
     def _admit(self, is_upkeep: bool) -> FreeSpace:
-        """Raise why a change is refused at present, or return what it must leave free."""
+        """Raise the reason why a change is rejected, or return the space it must leave free."""
         refused = self.failure if is_upkeep else self.state_refusal
         if refused is not None:
             raise refused.with_traceback(None)
         return nothing if is_upkeep else self._reserved
 
     def dig(self, append: Callable[[], A], reserved: FreeSpace = nothing) -> A:
-        """Append to the log; where there is no room for messages, from what is reserved."""
+        """Append to the log; if there is no space for messages, use the reserve."""
         try:
             return append()
         except StoreFull:
@@ -341,7 +342,7 @@ class Appender:
 
 
 class _UpkeepJournal:
-    """The journal of changes that free room, end what was begun, or start the server."""
+    """The journal of changes that free space, finish an operation, or start the server."""
 
     def __init__(self, appender: Appender) -> None:
         self._appender = appender
@@ -354,7 +355,7 @@ class _UpkeepJournal:
 
 
 def _has_tags(properties: Sequence[bytes]) -> bool:
-    """Say whether any of these may hold a tag."""
+    """Say whether any of these may contain a tag."""
     return b"TAGS\x01" in b"".join(properties)
 
 

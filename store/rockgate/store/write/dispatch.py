@@ -1,7 +1,7 @@
 """Dispatch: from log entries to everything derived from them.
 
-It follows the log where appends did not feed an index directly: at a start. Each derived index
-gets every entry through one method, in log order; feeding one twice changes nothing.
+It replays the log for what appends did not update directly, at a start. Each derived index gets
+every entry through one method, in log order; dispatching an entry twice changes nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rockgate.store.state.topic import Topic
 from rockgate.store.state.topics import Topics
 
 TOPIC_ID = b"__TID"
-"""Property of a moved entry: the id of the topic's life that it belongs to, in hex."""
+"""Property of a relocated entry: the id of its topic's incarnation, in hex."""
 MAX_MS = b"__RMAX"
-"""Property of a moved entry: the running maximum of record times that its unit has."""
+"""Property of a relocated entry: its unit's running maximum of record timestamps."""
 EPOCH = b"__EPOCH"
-"""Property of a moved entry: the epoch that it was first appended in."""
+"""Property of a relocated entry: the epoch in which it was first appended."""
 
-_LAST = 1 << 62  # behind every position
+_LAST = 1 << 62  # after every position
 
 
 class Derived(Protocol):
@@ -33,24 +33,24 @@ class Derived(Protocol):
 
     @property
     def wants_batches(self) -> bool:
-        """Whether batch entries concern it; a walk for nobody whom they do passes them over."""
+        """Whether it needs batch entries; a walk skips them if no one does."""
 
     @property
     def wants_messages(self) -> bool:
-        """Whether message entries of queues concern it; state entries are always fed."""
+        """Whether it needs message entries of queues; state entries are always dispatched."""
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
-        """Take in the next entry; its places are relative to `view`."""
+        """Process the next entry; its places are relative to `view`."""
 
 
 def follow(derived: Sequence[Derived], view: memoryview, entry: Entry) -> None:
-    """Feed one entry to each."""
+    """Dispatch one entry to each."""
     for each in derived:
         each.dispatch(view, entry)
 
 
 class StateFeed:
-    """Feeds the folds."""
+    """Dispatches to the folds."""
 
     wants_messages = False
 
@@ -59,7 +59,7 @@ class StateFeed:
         self.wants_batches = bool(state.batch_folds)
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
-        """Apply a state entry, or show a batch to the folds that look at batches."""
+        """Apply a state entry, or pass a batch to the folds that read batches."""
         if self._state.wants(entry.topic):
             self._state.apply(_change(view, entry))
         elif entry.is_batch and not entry.sys_flag & MOVED:
@@ -81,7 +81,7 @@ def _change(view: memoryview, entry: Entry) -> Change:
 
 
 class QueueFeed:
-    """Feeds the consume queues. Topics do not change while it is used."""
+    """Dispatches to the consume queues. Topics do not change while it is used."""
 
     wants_batches = wants_messages = True
 
@@ -91,7 +91,7 @@ class QueueFeed:
         self._found: dict[bytes, tuple[int, list[Queue]]] = {}
 
     def dispatch(self, view: memoryview, entry: Entry) -> None:
-        """Add an entry's unit to its queue; state entries and earlier lives have none."""
+        """Add an entry's unit to its queue; state entries and deleted incarnations have none."""
         if entry.queue_offset < 0:
             return
         found = self._found.get(entry.topic)
@@ -115,13 +115,13 @@ class QueueFeed:
             self._queues.dispatch_moved(queue, entry, max_ms, code)
 
     def _find(self, name: bytes) -> tuple[int, list[Queue]]:
-        """Return where a topic's life began, and its queues."""
+        """Return where a topic's incarnation starts, and its queues."""
         topic = self._topics.owner(name, _LAST)
         return (0, []) if topic is None else (topic.created_position, self._queues.of(topic.id))
 
 
 def owner_of(topics: Topics, view: memoryview, entry: Entry) -> Topic | None:
-    """Return the topic that an entry belongs to; None if that life of it is over."""
+    """Return the topic that an entry belongs to; None if that incarnation was deleted."""
     topic = topics.owner(entry.topic, entry.position)
     if topic is None or not entry.sys_flag & MOVED:
         return topic
