@@ -110,7 +110,7 @@ def world() -> FullStart:
 def starting(world: FullStart) -> list[Operation]:
     """Return what a start writes that needs room."""
     world.start()
-    assert world.store.found.kept_aside_bytes > 0
+    assert world.store.found.set_aside_bytes > 0
     return [each for each in world.disk.operations if needs_room(each)]
 
 

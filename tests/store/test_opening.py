@@ -95,7 +95,7 @@ def test_a_torn_end_is_kept_aside_counted_and_logged(caplog: pytest.LogCaptureFi
         found, log = opened(disk.killed())
     assert found.end == position
     # All but the zeros behind the filler of the segment that was full.
-    assert 10_000 < found.kept_aside_bytes <= before.end - position
+    assert 10_000 < found.set_aside_bytes <= before.end - position
     assert f"position={position}" in caplog.text
     assert "checksum" in caplog.text
     log.append(draft(60))

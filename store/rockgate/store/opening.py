@@ -45,32 +45,32 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
         segments.start_at(0)
     recovered = find_end(segments, flushed, flushed)
     checkpoint.make(flushed)
-    end, kept_bytes = recovered.end, 0
+    end, saved_bytes = recovered.end, 0
     rest: Sequence[Rest] = ()
     if was_clean and end == flushed:
         # Nothing was ever written behind it, so there is nothing to look for.
         segments.cut_after(end)
     else:
         rest = find_rest(segments, end)
-        kept_path = ""
+        saved_path = ""
         try:
-            kept_bytes, kept_path = clear_rest(segments, end, directory.child("lost"), rest)
+            saved_bytes, saved_path = clear_rest(segments, end, directory.child("lost"), rest)
             rest = ()
         except StoreFull as error:
             if was_clean:
                 raise  # the next start would not look for what is left there
             _log.error("cannot save the rest of the log position=%d reason=%s", end, error)
         write_again(segments, flushed, end)
-        if kept_bytes:
+        if saved_bytes:
             _log.warning(
                 "log was truncated position=%d reason=%s bytes=%d saved=%s",
                 end,
                 recovered.reason,
-                kept_bytes,
-                kept_path,
+                saved_bytes,
+                saved_path,
             )
     last_store_ms = max(recovered.last_store_ms, checkpoint.newest.last_store_ms)
-    return Found(end, was_clean, end - flushed, kept_bytes, last_store_ms, rest)
+    return Found(end, was_clean, end - flushed, saved_bytes, last_store_ms, rest)
 
 
 def replay(

@@ -72,7 +72,7 @@ def test_what_is_cut_off_is_kept_aside_entry_by_entry() -> None:
     content = [bytes(p.view[p.entry.start : p.entry.end]) for p in gone]
     repaired = truncate(keeping.disk.root(), gone[0].position)
     lost = keeping.disk.root().child("lost")
-    assert repaired.kept_in == lost.path
+    assert repaired.saved_in == lost.path
     kept = b"".join(lost.open(name).read(0, 1 << 30) for name in lost.names())
     assert repaired.lost_bytes == len(kept) > sum(map(len, content))
     assert all(entry in kept for entry in content)

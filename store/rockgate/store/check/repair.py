@@ -36,7 +36,7 @@ class Repaired(NamedTuple):
     entry_count: int
     """How many entries are left."""
     lost_bytes: int
-    kept_in: str
+    saved_in: str
     """The directory they were copied to."""
 
 

@@ -284,8 +284,8 @@ class Delay:
             columns = self.units.columns(start, min(self._slice_units, end - start))
             start += len(columns[0])
             waits = self._which(columns[2], columns[3])
-            kept = columns if all(waits) else [list(compress(each, waits)) for each in columns]
-            whens, sequences, offsets, numbers = kept
+            pending = columns if all(waits) else [list(compress(each, waits)) for each in columns]
+            whens, sequences, offsets, numbers = pending
             self._wheels.look()
             table = {number: index for index, number in enumerate(dict.fromkeys(numbers))}
             keys = [self._queues[number][0] for number in table]
@@ -323,10 +323,10 @@ class Delay:
             own: Sequence[int] = offsets
             if len(numbers) > 1:
                 own = [o for o, i in zip(offsets, indexes, strict=True) if i == index]
-            kept = self._queues[numbers[index]][1]
-            had = len(kept)
-            kept.add_all(own)
-            if len(kept) != had + len(own):
+            pending = self._queues[numbers[index]][1]
+            had = len(pending)
+            pending.add_all(own)
+            if len(pending) != had + len(own):
                 raise StoreCorrupt(_SNAPSHOT, 0, "duplicate delayed message")
         queues = [numbers[index] for index in indexes]
         self._wheels.look()

@@ -137,7 +137,7 @@ def no_batch_keys(position: int, body: memoryview) -> Sequence[bytes]:
 def loader(
     log: Log,
     end: int,
-    is_shown: Callable[[memoryview, Entry], bool] = lambda view, entry: True,
+    is_visible: Callable[[memoryview, Entry], bool] = lambda view, entry: True,
     record_keys: RecordKeys = no_keys,
     batch_keys: BatchKeys | None = None,
 ) -> Load:
@@ -154,7 +154,7 @@ def loader(
         if found is None:
             return None
         view, entry = found
-        if entry.position != position or not is_shown(view, entry):
+        if entry.position != position or not is_visible(view, entry):
             return None
         ask = record_keys if batch_keys is None else partial(batch_keys, position)
         keys = found_now(entry_keys(view, entry, ask))

@@ -283,11 +283,11 @@ class KeyIndex:
     def expire(self, below: int) -> None:
         """Drop the files with nothing at or after a position; `prepare` removes them."""
         row = self._row
-        kept = 0
-        while kept < len(row) - 1 and row[kept].position_at(row[kept].count - 1) < below:
-            kept += 1
-        self._row = row[kept:]
-        self._expired.extend(row[:kept])
+        expired = 0
+        while expired < len(row) - 1 and row[expired].position_at(row[expired].count - 1) < below:
+            expired += 1
+        self._row = row[expired:]
+        self._expired.extend(row[:expired])
 
     # Asking
 

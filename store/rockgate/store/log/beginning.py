@@ -22,7 +22,7 @@ class Found(NamedTuple):
     end: int
     was_clean: bool
     scanned_bytes: int
-    kept_aside_bytes: int
+    set_aside_bytes: int
     last_store_ms: int
     rest: Sequence[Rest] = ()
     """Bytes after the end that are still there because there is no space to save them."""
@@ -44,13 +44,13 @@ class Beginning:
     def step(self) -> None:
         """Do the remaining work; StoreFull if there is no space."""
         if self._rest:
-            kept_bytes, kept_path = clear_rest(
+            saved_bytes, saved_path = clear_rest(
                 self._segments, self._end, self._directory.child("lost"), self._rest
             )
             self._rest = ()
             # The allocator prepared a segment that is gone now, so it has work at once.
             self._segments.prepare_at = self._end
-            _log.warning("saved the rest of the log bytes=%d saved=%s", kept_bytes, kept_path)
+            _log.warning("saved the rest of the log bytes=%d saved=%s", saved_bytes, saved_path)
         if ABORT not in self._directory.names():
             self._directory.create(ABORT).close()
             self._directory.sync()

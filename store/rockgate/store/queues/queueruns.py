@@ -173,11 +173,11 @@ class Runs:
         if self._seen != gone_before:
             self._seen = gone_before
             rows = self._rows
-            kept = array("q")
+            remaining = array("q")
             for at in range(0, len(rows), _FIELDS):
                 if rows[at] >= gone_before:
-                    kept += rows[at : at + _FIELDS]
-            self._rows = kept
+                    remaining += rows[at : at + _FIELDS]
+            self._rows = remaining
             self._note_overlap()
         return self._rows
 

@@ -50,10 +50,10 @@ class Lookup:
         if found is None:
             return None
         view, entry = found
-        shown = self._shown(view, entry)
-        if shown is None:
+        visible = self._visible(view, entry)
+        if visible is None:
             return None
-        queue, unit = shown
+        queue, unit = visible
         return queue, Slice(unit, view[entry.start : entry.end])
 
     def stored_ms(self, position: int) -> int | None:
@@ -80,7 +80,7 @@ class Lookup:
         load = loader(
             self._log,
             self._log.end,
-            lambda view, entry: self._shown(view, entry) is not None,
+            lambda view, entry: self._visible(view, entry) is not None,
             self._keys.record_keys,
             batch_keys,
         )
@@ -88,7 +88,7 @@ class Lookup:
             topic, key, load=load, limit=limit, begin_ms=begin_ms, end_ms=end_ms
         )
 
-    def _shown(self, view: memoryview, entry: Entry) -> tuple[Queue, Unit] | None:
+    def _visible(self, view: memoryview, entry: Entry) -> tuple[Queue, Unit] | None:
         """Return queue and unit of an entry if a reader of the queue would get this very one."""
         topic = owner_of(self._topics, view, entry)
         queue = self._queues.find(topic.id, entry.queue_id) if topic is not None else None

@@ -155,18 +155,20 @@ class State:
         happened. Damaged ones are set aside. With none left, a log that starts at 0 is replayed
         whole, and any other is refused, because the state before its start is lost.
         """
-        for kept in self._snapshots.usable(log_start, log_end):
+        for snapshot in self._snapshots.usable(log_start, log_end):
             try:
-                with self._snapshots.read(kept) as reader:
+                with self._snapshots.read(snapshot) as reader:
                     is_complete = self._restore(reader.sections())
                     reader.check_end()
             except StoreCorrupt as damage:
-                self._snapshots.set_aside(kept, damage)
+                self._snapshots.set_aside(snapshot, damage)
                 continue
-            log.info("state restored snapshot=%s replay_from=%d", kept.name, kept.replay_from)
+            log.info(
+                "state restored snapshot=%s replay_from=%d", snapshot.name, snapshot.replay_from
+            )
             # A fold that the snapshot does not know starts from all the log there is. The
             # others have most of that behind them, and a replay from earlier alters nothing.
-            return kept.replay_from if is_complete else log_start
+            return snapshot.replay_from if is_complete else log_start
         for fold in self._folds.values():
             fold.clear()
         if log_start > 0:

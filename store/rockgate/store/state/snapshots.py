@@ -20,7 +20,7 @@ from rockgate.store.state.snapshotfile import SnapshotReader, read_header
 
 log = logging.getLogger(__name__)
 
-KEPT_COUNT: Final = 2
+RETAINED_COUNT: Final = 2
 _NAME: Final = re.compile(r"(\d{20})-(\d{10})(\.new|\.damaged)?")
 _NEW: Final = ".new"
 _DAMAGED: Final = ".damaged"
@@ -49,7 +49,7 @@ class Snapshots:
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
-        self._kept: tuple[RetainedSnapshot, ...] = ()
+        self._retained: tuple[RetainedSnapshot, ...] = ()
         self._sequence = 0
         self.damaged_count = 0
 
@@ -61,7 +61,7 @@ class Snapshots:
     @property
     def newest(self) -> RetainedSnapshot | None:
         """The newest one in place."""
-        return self._kept[-1] if self._kept else None
+        return self._retained[-1] if self._retained else None
 
     def oldest_needed(self) -> int:
         """Return the position from which on the log must stay.
@@ -69,7 +69,7 @@ class Snapshots:
         Until there are two snapshots that is 0: one alone may turn out to be damaged, and then
         only the log from its very start could stand in for it.
         """
-        return self._kept[0].replay_from if len(self._kept) == KEPT_COUNT else 0
+        return self._retained[0].replay_from if len(self._retained) == RETAINED_COUNT else 0
 
     # At the start
 
@@ -84,56 +84,56 @@ class Snapshots:
             match = _NAME.fullmatch(name)
             if match is None:
                 continue
-            kept = RetainedSnapshot(int(match[1]), int(match[2]), 0)
-            self._sequence = max(self._sequence, kept.sequence)
+            snapshot = RetainedSnapshot(int(match[1]), int(match[2]), 0)
+            self._sequence = max(self._sequence, snapshot.sequence)
             if match[3] == _NEW:
                 self._directory.remove(name)
             elif match[3] is None:
-                size = self._usable_size(kept, log_start, log_end)
+                size = self._usable_size(snapshot, log_start, log_end)
                 if size is not None:
-                    found.append(kept._replace(size=size))
+                    found.append(snapshot._replace(size=size))
         self._directory.sync()
         found.sort()
-        self._kept = tuple(found[-KEPT_COUNT:])
+        self._retained = tuple(found[-RETAINED_COUNT:])
         return found[::-1]
 
-    def _usable_size(self, kept: RetainedSnapshot, log_start: int, log_end: int) -> int | None:
-        file = self._directory.open(kept.name)
+    def _usable_size(self, snapshot: RetainedSnapshot, log_start: int, log_end: int) -> int | None:
+        file = self._directory.open(snapshot.name)
         try:
             header = read_header(file)
             size = file.size()
         except StoreCorrupt as damage:
-            self.set_aside(kept, damage)
+            self.set_aside(snapshot, damage)
             return None
         finally:
             file.close()
         if header.needs > log_end:
             log.warning(
-                "snapshot removed name=%s needs=%d log_end=%d", kept.name, header.needs, log_end
+                "snapshot removed name=%s needs=%d log_end=%d", snapshot.name, header.needs, log_end
             )
-            self._directory.remove(kept.name)
+            self._directory.remove(snapshot.name)
             return None
-        if kept.replay_from < log_start:
-            log.warning("snapshot unusable name=%s log_start=%d", kept.name, log_start)
+        if snapshot.replay_from < log_start:
+            log.warning("snapshot unusable name=%s log_start=%d", snapshot.name, log_start)
             return None
         return size
 
-    def read(self, kept: RetainedSnapshot) -> SnapshotReader:
+    def read(self, snapshot: RetainedSnapshot) -> SnapshotReader:
         """Open one for reading; the caller closes it."""
-        file = self._directory.open(kept.name)
+        file = self._directory.open(snapshot.name)
         try:
             return SnapshotReader(file)
         except StoreError:
             file.close()
             raise
 
-    def set_aside(self, kept: RetainedSnapshot, damage: StoreCorrupt) -> None:
+    def set_aside(self, snapshot: RetainedSnapshot, damage: StoreCorrupt) -> None:
         """Take a damaged one out of use, but leave it to be looked at."""
-        log.error("snapshot damaged name=%s reason=%s", kept.name, damage)
+        log.error("snapshot damaged name=%s reason=%s", snapshot.name, damage)
         self.damaged_count += 1
-        self._directory.rename(kept.name, kept.name + _DAMAGED)
+        self._directory.rename(snapshot.name, snapshot.name + _DAMAGED)
         self._directory.sync()
-        self._kept = tuple(other for other in self._kept if other.name != kept.name)
+        self._retained = tuple(other for other in self._retained if other.name != snapshot.name)
 
     # In the writer's thread
 
@@ -142,14 +142,14 @@ class Snapshots:
         self._sequence += 1
         return self._sequence, snapshot_name(replay_from, self._sequence) + _NEW
 
-    def publish(self, kept: RetainedSnapshot) -> None:
+    def publish(self, snapshot: RetainedSnapshot) -> None:
         """Move a finished snapshot into place, and let the oldest go."""
-        self._directory.rename(kept.name + _NEW, kept.name)
+        self._directory.rename(snapshot.name + _NEW, snapshot.name)
         self._directory.sync()
-        self._kept = (*self._kept, kept)[-KEPT_COUNT:]
-        if len(self._kept) < KEPT_COUNT:
+        self._retained = (*self._retained, snapshot)[-RETAINED_COUNT:]
+        if len(self._retained) < RETAINED_COUNT:
             return
-        oldest = self._kept[0]
+        oldest = self._retained[0]
         for name in self._directory.names():
             match = _NAME.fullmatch(name)
             if match and (int(match[1]), int(match[2])) < oldest[:2]:

@@ -152,14 +152,18 @@ def surviving_content(node: Node, random: Random, keep: Keep, page_size: int) ->
     if keep == "all":
         return new
     if keep == "prefix":
-        kept = pages[: random.randint(0, len(pages))]
-        size = len(new) if kept == pages else max(len(old), *(at + page_size for at in kept), 0)
-        return _mix(old, new, kept, min(size, max(len(old), len(new))), page_size)
+        surviving = pages[: random.randint(0, len(pages))]
+        size = (
+            len(new)
+            if surviving == pages
+            else max(len(old), *(at + page_size for at in surviving), 0)
+        )
+        return _mix(old, new, surviving, min(size, max(len(old), len(new))), page_size)
     likely = random.choice((0.1, 0.5, 0.9))
-    kept = [at for at in pages if random.random() < likely]
+    surviving = [at for at in pages if random.random() < likely]
     low, high = sorted((len(old), len(new)))
     size = random.choice((low, high, random.randint(low, high)))
-    return _mix(old, new, kept, size, page_size)
+    return _mix(old, new, surviving, size, page_size)
 
 
 def surviving_names(folder: Folder, random: Random, keep: Keep) -> dict[str, Node]:

@@ -23,7 +23,7 @@ PAUSE_MS_MAX: Final = 30_000
 TOLD_EVERY_MS: Final = 60_000
 
 
-class _Kept:
+class _StepState:
     """One step, and how it is."""
 
     __slots__ = (
@@ -54,7 +54,7 @@ class Steps:
 
     def __init__(self, clock: Clock) -> None:
         self._monotonic_ms = clock.monotonic_ms
-        self._steps: list[_Kept] = []
+        self._steps: list[_StepState] = []
 
     def add(self, name: str, step: Step, *, appends: bool = False) -> None:
         """Let a step take part; its name is what logs and metrics call it.
@@ -62,7 +62,7 @@ class Steps:
         One that appends to the log is left out of rounds that must not.
         """
         assert all(name != each.name for each in self._steps), f"two steps are called {name}"
-        self._steps.append(_Kept(name, step, appends=appends))
+        self._steps.append(_StepState(name, step, appends=appends))
 
     def run(self, *, may_append: bool = True) -> bool:
         """Run each once, but for those that failed a moment ago; say whether any has more."""
@@ -86,7 +86,7 @@ class Steps:
         """Return every step's name and how often it has failed."""
         return ((step.name, step.failed_count) for step in self._steps)
 
-    def _failed(self, step: _Kept, error: Exception) -> None:
+    def _failed(self, step: _StepState, error: Exception) -> None:
         now_ms = self._monotonic_ms()
         step.failed_count += 1
         step.row_count += 1
