@@ -106,11 +106,11 @@ class Refused(SdkError):
     """The peer answered with an error. Its remark is printed on one line, and truncated."""
 
     def __init__(self, what: str, code: int, remark: str | None) -> None:
-        shown = (remark or "no remark")[:REMARK_MAX]
-        if not shown.isprintable():
-            shown = ascii(shown)
-        shown = shown.rstrip(". ")
-        super().__init__(f"{what[:1].upper()}{what[1:]}: {response_name(code)} ({code}): {shown}.")
+        text = (remark or "no remark")[:REMARK_MAX]
+        if not text.isprintable():
+            text = ascii(text)
+        text = text.rstrip(". ")
+        super().__init__(f"{what[:1].upper()}{what[1:]}: {response_name(code)} ({code}): {text}.")
         self.code = code
         self.remark = remark
 

@@ -14,7 +14,7 @@ from tests.waiting import until
 from rockgate.protocol.remoting.bodies.clients import HeartbeatBody
 from rockgate.protocol.remoting.command import Command
 from rockgate.sdk import Outcome, Received
-from rockgate.sdk.client.checks import Checking
+from rockgate.sdk.client.checks import GroupChecker
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.errors import Closed, NoRoute, Unreachable
 from rockgate.sdk.results import Queue
@@ -435,7 +435,7 @@ def test_the_upkeep_goes_on_whatever_a_hook_raises(code: int) -> None:
         broker = net.listen("b:1")
         hook = Forbidding(0)
         async with Client("n:1", dial=net.dial, rpc_hooks=[hook]) as client:
-            client.add_producer("shop", Checking(checker=unknown))
+            client.add_producer("shop", GroupChecker(checker=unknown))
             await client.routes.get("t")
             await client.broker("b:1").request(1, timeout_s=3)
             hook.code = code
@@ -472,7 +472,7 @@ def test_the_upkeep_goes_on_though_a_broker_has_no_host() -> None:
             return await net.dial(factory, host, port)
 
         async with Client("n:1", dial=dial) as client:
-            client.add_producer("shop", Checking(checker=unknown))
+            client.add_producer("shop", GroupChecker(checker=unknown))
             await pass_time(100)
             assert len(broker.of(34)) >= 3
             assert dialled.count("x" * 70) >= 3
@@ -490,7 +490,7 @@ def test_who_answers_checks_is_made_known_to_every_master_at_once() -> None:
             client.add_producer("plain")
             await pass_time(40)
             assert a.codes == b.codes == [], "one without a checker waits for its first send"
-            client.add_producer("shop", Checking(checker=unknown))
+            client.add_producer("shop", GroupChecker(checker=unknown))
             await settle()
             for broker in (a, b):
                 assert [groups(beat) for beat in broker.of(34)] == [["plain", "shop"]]
@@ -515,7 +515,7 @@ def test_brokers_are_asked_for_again_soon_while_no_name_server_answers() -> None
         peer.is_down = True
         broker = net.listen("a:1")
         async with Client("n:1", dial=net.dial) as client:
-            client.add_producer("shop", Checking(checker=unknown))
+            client.add_producer("shop", GroupChecker(checker=unknown))
             await pass_time(5)
             assert broker.codes == []
             peer.is_down = False
@@ -532,7 +532,7 @@ async def test_a_name_server_that_names_absurdly_many_brokers_is_believed_some()
     brokers = {f"b{number}": f"b:{number + 1}" for number in range(5000)}
     peer.script[106] = lambda _: Command(0, body=cluster({"": route(brokers)}))
     async with Client("n:1", dial=net.dial) as client:
-        client.add_producer("shop", Checking(checker=unknown))
+        client.add_producer("shop", GroupChecker(checker=unknown))
         await until(lambda: client._brokers, "the brokers are known")
         assert len(client._brokers) == 4096
 

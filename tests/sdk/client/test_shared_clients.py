@@ -116,7 +116,7 @@ def test_what_a_loop_left_behind_is_forgotten(world: ProducerWorld) -> None:
 
     run(careless())
     run(careless())
-    assert len([loop for loop in shared_clients._held if loop.is_closed()]) == 1
+    assert len([loop for loop in shared_clients._by_loop if loop.is_closed()]) == 1
 
 
 def test_closing_waits_for_what_is_under_way_and_tells_what_came_of_it(
@@ -214,7 +214,7 @@ def test_a_cancelled_close_leaves_nothing_open_and_can_be_repeated(
         await producer.close()
         assert now() == began
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        assert not shared_clients._held.get(asyncio.get_running_loop())
+        assert not shared_clients._by_loop.get(asyncio.get_running_loop())
         async with Producer("n:1", group="shop"):
             pass
 

@@ -68,7 +68,7 @@ class _Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checking:
+class GroupChecker:
     """Who answers for a group."""
 
     checker: Checker
@@ -81,12 +81,12 @@ class Checks:
     """Answers brokers that ask for outcomes, by the checkers of the groups."""
 
     def __init__(self) -> None:
-        self._checkers: dict[str, Checking] = {}
+        self._checkers: dict[str, GroupChecker] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def add(self, group: str, checking: Checking) -> None:
+    def add(self, group: str, group_checker: GroupChecker) -> None:
         """From now on this answers for the group, whose name is the one that travels."""
-        self._checkers[group] = checking
+        self._checkers[group] = group_checker
 
     def remove(self, group: str) -> None:
         """Checks of the group are no longer answered here."""
@@ -138,11 +138,11 @@ class Checks:
             if left:
                 _log.warning("%d cancelled checkers are still running", len(left))
 
-    async def _answer(self, asked: _Check, checking: Checking) -> None:
+    async def _answer(self, asked: _Check, group_checker: GroupChecker) -> None:
         message = asked.message
-        message.namespace = checking.namespace
+        message.namespace = group_checker.namespace
         try:
-            outcome = Outcome(await checking.checker(message))
+            outcome = Outcome(await group_checker.checker(message))
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("the checker of %s failed; the outcome remains unknown", asked.group)
             return
@@ -163,9 +163,9 @@ class Checks:
             _log.warning("could not respond to a check from %s", asked.link.address)
             return
         tell_ended(
-            checking.hooks,
+            group_checker.hooks,
             Ended(
-                group=unwrap(checking.namespace, asked.group),
+                group=unwrap(group_checker.namespace, asked.group),
                 topic=message.topic,
                 message_id=message.message_id,
                 transaction_id=asked.header.transaction_id or "",

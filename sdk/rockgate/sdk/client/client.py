@@ -27,7 +27,7 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.headers.clients import UnregisterClientHeader
 from rockgate.protocol.remoting.ids import client_id
-from rockgate.sdk.client.checks import Checking, Checks
+from rockgate.sdk.client.checks import Checks, GroupChecker
 from rockgate.sdk.client.cluster import find_masters
 from rockgate.sdk.client.connection import Dial, Link, LinkSettings, dial_tcp, split_address
 from rockgate.sdk.client.consumers import CODES, Consumers, GroupConsumer
@@ -196,7 +196,7 @@ class Client:
 
     # Producers
 
-    def add_producer(self, group: str, checking: Checking | None = None) -> None:
+    def add_producer(self, group: str, checker: GroupChecker | None = None) -> None:
         """Announce this group's producer in heartbeats; one producer for each group.
 
         With a checker every master gets them, now and from now on.
@@ -208,8 +208,8 @@ class Client:
             )
         self._groups.add(group)
         self._tell_all()
-        if checking is not None:
-            self.checks.add(group, checking)
+        if checker is not None:
+            self.checks.add(group, checker)
             self._upkeep.wake()
 
     def remove_producer(self, group: str) -> None:

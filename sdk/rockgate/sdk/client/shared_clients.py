@@ -19,7 +19,7 @@ Key: TypeAlias = tuple[frozenset[str], str | None]
 
 
 @dataclass(slots=True)
-class _Held:
+class _SharedClient:
     """A client and how many use it."""
 
     client: Client
@@ -27,7 +27,9 @@ class _Held:
 
 
 _lock: Final = threading.Lock()
-_held: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Key, _Held]]] = WeakKeyDictionary()
+_by_loop: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Key, _SharedClient]]] = (
+    WeakKeyDictionary()
+)
 
 
 async def _acquire(name_servers: str | Sequence[str], instance: str | None = None) -> Client:
@@ -36,28 +38,28 @@ async def _acquire(name_servers: str | Sequence[str], instance: str | None = Non
     key = (frozenset(addresses), instance)
     with _lock:
         # A loop that ended without closing what ran on it has left a client behind.
-        for loop in [loop for loop in _held if loop.is_closed()]:
-            del _held[loop]
-        clients = _held.setdefault(asyncio.get_running_loop(), {})
+        for loop in [loop for loop in _by_loop if loop.is_closed()]:
+            del _by_loop[loop]
+        clients = _by_loop.setdefault(asyncio.get_running_loop(), {})
     # From here on this is the loop's own, and nothing waits before it is counted.
-    held = clients.get(key)
-    if held is None:
-        held = clients[key] = _Held(Client(addresses, instance=instance))
-        held.user_count = 1
-        await held.client.open()
+    shared = clients.get(key)
+    if shared is None:
+        shared = clients[key] = _SharedClient(Client(addresses, instance=instance))
+        shared.user_count = 1
+        await shared.client.open()
     else:
-        held.user_count += 1
-    return held.client
+        shared.user_count += 1
+    return shared.client
 
 
 def _release(client: Client) -> bool:
     """One user less; whether it was the last, who is to close it."""
     with _lock:
-        clients = _held.get(asyncio.get_running_loop(), {})
-    for key, held in clients.items():
-        if held.client is client:
-            held.user_count -= 1
-            if held.user_count:
+        clients = _by_loop.get(asyncio.get_running_loop(), {})
+    for key, shared in clients.items():
+        if shared.client is client:
+            shared.user_count -= 1
+            if shared.user_count:
                 return False
             del clients[key]
             return True

@@ -341,8 +341,8 @@ class Consumer:
             resend,
             namespace=self._namespace,
             statistics=self._observation.statistics,
-            on_assigned=self._shown(self._on_assigned),
-            on_revoked=self._shown(self._on_revoked),
+            on_assigned=self._unwrapped(self._on_assigned),
+            on_revoked=self._unwrapped(self._on_revoked),
             direct=self._consume if self._listeners else None,
         )
 
@@ -363,11 +363,11 @@ class Consumer:
     def _wire(self, topics: Sequence[str]) -> list[str]:
         return [wrap(self._namespace, topic) for topic in topics]
 
-    def _shown(self, told: OnQueues | None) -> OnQueues | None:
+    def _unwrapped(self, callback: OnQueues | None) -> OnQueues | None:
         """A callback that is notified of queues as the application knows them."""
-        if told is None or not self._namespace:
-            return told
-        shown = told
-        return lambda queues: shown(
+        if callback is None or not self._namespace:
+            return callback
+        notify = callback
+        return lambda queues: notify(
             [Queue(unwrap(self._namespace, each.topic), each.broker, each.id) for each in queues]
         )

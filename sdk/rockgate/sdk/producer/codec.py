@@ -28,16 +28,16 @@ class HeaderCache:
     def __init__(self, group: str, namespace: str) -> None:
         self._group = group
         self._namespace = namespace
-        self._kept: dict[tuple[int, Queue], SendHead] = {}
+        self._heads: dict[tuple[int, Queue], SendHead] = {}
 
     def writer(self, outgoing: Outgoing, queue: Queue) -> Write:
         """What writes the header of this send to this queue."""
         key = (outgoing.code, queue)
-        head = self._kept.get(key)
+        head = self._heads.get(key)
         if head is None:
-            if len(self._kept) >= HEADS_MAX:
-                self._kept.clear()
-            head = self._kept[key] = SendHead(
+            if len(self._heads) >= HEADS_MAX:
+                self._heads.clear()
+            head = self._heads[key] = SendHead(
                 outgoing.code,
                 group=self._group,
                 topic=wrap(self._namespace, outgoing.topic),

@@ -22,7 +22,7 @@ from rockgate.protocol.remoting.properties import (
     PRODUCER_GROUP,
     TRANSACTION_PREPARED,
 )
-from rockgate.sdk.client.checks import Checker, Checking
+from rockgate.sdk.client.checks import Checker, GroupChecker
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.replies import Reply, asking, reply_to
 from rockgate.sdk.client.shared_clients import Lease
@@ -126,7 +126,7 @@ class Producer:
         client = await self._lease.open()
         try:
             sender = self._sender_over(client, self._hooks_over(client))
-            client.add_producer(self._wire_group, self._checking(sender))
+            client.add_producer(self._wire_group, self._group_checker(sender))
         except BaseException:
             self._lease.abort()
             raise
@@ -293,10 +293,10 @@ class Producer:
             raise Closed("The producer is not open. Use `async with` or `await producer.open()`.")
         return self._sender
 
-    def _checking(self, sender: Sender) -> Checking | None:
+    def _group_checker(self, sender: Sender) -> GroupChecker | None:
         if self._checker is None:
             return None
-        return Checking(
+        return GroupChecker(
             checker=self._checker,
             namespace=self._namespace,
             hooks=sender.hooks,

@@ -88,7 +88,7 @@ class Router:
         self._faults = Faults(is_on=avoid_slow)
         self._turn = random.randrange(1 << 16)
         self._headers = HeaderCache(group, namespace)
-        self._shown: dict[str, tuple[Route, Route]] = {}
+        self._unwrapped_routes: dict[str, tuple[Route, Route]] = {}
 
     def budget(self, timeout_s: float | None = None) -> Budget:
         """The time of one call, beginning now."""
@@ -205,7 +205,7 @@ class Router:
                 found = await (routes.ask(name) if anew else routes.get(name))
         except TimeoutError:
             raise TimedOut(f"Looking up the route of topic {topic} timed out.") from None
-        return self._show(topic, found)
+        return self._without_namespace(topic, found)
 
     # Private
 
@@ -213,17 +213,17 @@ class Router:
         if not self._namespace:
             return self._client.routes.known(topic)
         found = self._client.routes.known(wrap(self._namespace, topic))
-        return None if found is None else self._show(topic, found)
+        return None if found is None else self._without_namespace(topic, found)
 
-    def _show(self, topic: str, route: Route) -> Route:
+    def _without_namespace(self, topic: str, route: Route) -> Route:
         """The route as the caller sees it: without the namespace."""
         if not self._namespace:
             return route
-        seen = self._shown.get(topic)
-        if seen is None or seen[0] is not route:
+        cached = self._unwrapped_routes.get(topic)
+        if cached is None or cached[0] is not route:
             queues = tuple(Queue(topic, queue.broker, queue.id) for queue in route.queues)
-            seen = self._shown[topic] = (route, replace(route, queues=queues))
-        return seen[1]
+            cached = self._unwrapped_routes[topic] = (route, replace(route, queues=queues))
+        return cached[1]
 
     async def _address(self, route: Route, queue: Queue, budget: Budget) -> str:
         """Where the queue's broker is; one that is unknown is asked for once more."""

@@ -39,19 +39,19 @@ class RetryTopic:
         retries = message.tries - 1
         if level in (BROKER_CHOOSES, DEAD_LETTER):
             level = level_of_try(retries)
-        kept = {
+        properties = {
             name: value
             for name, value in message.properties.items()
             if name != names.TRANSACTION_PREPARED
         }
-        kept[names.RETRY_TOPIC] = message.wire_topic
-        kept.setdefault(names.ORIGIN_MESSAGE_ID, message.offset_message_id)
-        kept[names.DELAY_LEVEL] = str(level)
+        properties[names.RETRY_TOPIC] = message.wire_topic
+        properties.setdefault(names.ORIGIN_MESSAGE_ID, message.offset_message_id)
+        properties[names.DELAY_LEVEL] = str(level)
         outgoing = Outgoing(
             topic=self._topic,
             code=RequestCode.SEND_MESSAGE_V2,
             body=message.body,
-            properties=pack_properties(kept.items()).decode(),
+            properties=pack_properties(properties.items()).decode(),
             ids=(message.message_id,),
             born_ms=self._client.now_ms(),
             flag=message.flag,
