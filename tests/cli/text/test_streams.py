@@ -107,7 +107,7 @@ async def test_the_loop_goes_on_while_nobody_reads_the_output() -> None:
 def test_a_meter_shows_how_fast_it_goes_a_few_times_a_second() -> None:
     now = 100.0
     shown: list[str] = []
-    meter = streams.Meter("sent", is_shown=True, clock=lambda: now, show=shown.append)
+    meter = streams.Meter("sent", is_visible=True, clock=lambda: now, show=shown.append)
     for _ in range(8):
         now += 0.125
         meter.add(250, 1024)
@@ -117,7 +117,7 @@ def test_a_meter_shows_how_fast_it_goes_a_few_times_a_second() -> None:
 
 def test_a_meter_that_nobody_watches_shows_nothing() -> None:
     shown: list[str] = []
-    meter = streams.Meter("sent", is_shown=False, clock=lambda: 0.0, show=shown.append)
+    meter = streams.Meter("sent", is_visible=False, clock=lambda: 0.0, show=shown.append)
     meter.add(1, 1)
     meter.clear()
     assert shown == []

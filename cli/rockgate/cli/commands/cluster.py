@@ -80,8 +80,8 @@ def describe(
         say(f"cluster      {view.cluster_id}")
         say(f"controller   {view.controller}")
         say(f"topics       {len(view.topics):,}, {plural(partition_count, 'partition')}")
-        shown = ", ".join(f"{name}={level}" for name, level in sorted(features.items()))
-        say(f"features     {shown or '-'}")
+        levels = ", ".join(f"{name}={level}" for name, level in sorted(features.items()))
+        say(f"features     {levels or '-'}")
         say()
         tables.table(
             ("broker", "host", "port", "rack"),

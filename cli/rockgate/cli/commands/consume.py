@@ -293,7 +293,7 @@ def _meter() -> Meter:
     """Prints the rate when the records themselves are not on the terminal."""
     from rockgate.cli.text import streams, tables
 
-    return streams.Meter("Read", is_shown=tables.is_watched() and _is_redirected())
+    return streams.Meter("Read", is_visible=tables.is_watched() and _is_redirected())
 
 
 def _note(meter: Meter) -> Callable[[str], None]:

@@ -178,7 +178,7 @@ def repair(
     if json:
         _echo_json(done._asdict())
         return
-    moved = f" Moved {done.lost_bytes:,} bytes to {done.kept_in}." if done.lost_bytes else ""
+    moved = f" Moved {done.lost_bytes:,} bytes to {done.saved_in}." if done.lost_bytes else ""
     say(f"The log now ends at {done.end}, with {done.entry_count:,} entries.{moved}")
 
 
@@ -364,5 +364,5 @@ def _time(milliseconds: int) -> str:
 def _extras(row: DumpRow) -> str:
     flags = [f"[{','.join(row.flags)}]"] if row.flags else []
     hidden = ("INNER_NUM", "INNER_BASE")
-    shown = [f"{name}={value}" for name, value in row.properties.items() if name not in hidden]
-    return "".join(f" {each}" for each in (*flags, *shown))
+    visible = [f"{name}={value}" for name, value in row.properties.items() if name not in hidden]
+    return "".join(f" {each}" for each in (*flags, *visible))

@@ -169,7 +169,7 @@ def produce(
         has_one_of_nothing=null_value and key is not None and not values and not file,
     )
     _check(source, jsonl=jsonl)
-    meter = streams.Meter("Sent", is_shown=_is_watched(source))
+    meter = streams.Meter("Sent", is_visible=_is_watched(source))
 
     opened: list[Producer] = []
 

@@ -67,15 +67,15 @@ def body_text(body: bytes | None, size: int) -> str:
     if body is None:
         return "null"
     text = _text(body)
-    shown = text if text is not None else f"base64 {b64encode(body).decode()}"
-    return f"{shown} … ({size:,} bytes)" if len(body) < size else shown
+    rendered = text if text is not None else f"base64 {b64encode(body).decode()}"
+    return f"{rendered} … ({size:,} bytes)" if len(body) < size else rendered
 
 
 def echo_lines(lines: Iterable[tuple[str, str]]) -> None:
     """Print names and values, the values one under the other."""
-    kept = list(lines)
-    width = max(len(name) for name, _ in kept)
-    for name, value in kept:
+    pairs = list(lines)
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
         say(f"{name:<{width}}  {value}")
 
 

@@ -135,25 +135,25 @@ class Meter:
         self,
         word: str,
         *,
-        is_shown: bool,
+        is_visible: bool,
         clock: Callable[[], float] = time.monotonic,
         show: Callable[[str], None] | None = None,
     ) -> None:
         self.record_count = 0
         self.size = 0
         self._word = word
-        self._is_shown = is_shown
+        self._is_visible = is_visible
         self._clock = clock
         self._show = show or _to_standard_error
-        self._started = self._shown = clock()
+        self._started = self._printed_at = clock()
 
     def add(self, count: int, size: int) -> None:
         """Count what was done, and show it if it is time."""
         self.record_count += count
         self.size += size
         now = self._clock()
-        if self._is_shown and now - self._shown >= self.SHOW_S:
-            self._shown = now
+        if self._is_visible and now - self._printed_at >= self.SHOW_S:
+            self._printed_at = now
             self._show(f"\r\x1b[K{self.text()}")
 
     def text(self) -> str:
@@ -166,7 +166,7 @@ class Meter:
 
     def clear(self) -> None:
         """Take the line away again."""
-        if self._is_shown:
+        if self._is_visible:
             self._show("\r\x1b[K")
 
 

@@ -50,24 +50,24 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str 
     from rich.table import Table
     from rich.text import Text
 
-    kept = [list(row) for row in rows]
-    shown = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    all_rows = [list(row) for row in rows]
+    grid = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for index, column in enumerate(columns):
-        cells = [row[index] for row in kept if row[index] is not None]
+        cells = [row[index] for row in all_rows if row[index] is not None]
         is_number = bool(cells) and all(isinstance(cell, int) for cell in cells)
-        shown.add_column(
+        grid.add_column(
             column,
             justify="right" if is_number else "left",
             overflow="fold",
             no_wrap=is_number or index == 0,
         )
-    for row in kept:
-        shown.add_row(*(Text("-" if cell is None else for_terminal(str(cell))) for cell in row))
+    for row in all_rows:
+        grid.add_row(*(Text("-" if cell is None else for_terminal(str(cell))) for cell in row))
     if title:
         say(title)
     target = console()
     with target.capture() as printed:
-        target.print(shown)
+        target.print(grid)
     for line in printed.get().splitlines():
         # Cells are harmless already, and what is bold in a heading is to be obeyed.
         typer.echo(line.rstrip())

@@ -24,10 +24,12 @@ def claim(checkpoint: Files, identity: Mapping[str, str]) -> None:
             )
         checkpoint.write_text(NAME, json.dumps(identity, indent=2) + "\n")
         return
-    kept = json.loads(checkpoint.read_text(NAME))
-    differing = sorted(name for name in {*kept, *identity} if kept.get(name) != identity.get(name))
+    stored = json.loads(checkpoint.read_text(NAME))
+    differing = sorted(
+        name for name in {*stored, *identity} if stored.get(name) != identity.get(name)
+    )
     if differing:
-        then = ", ".join(f"{name}={kept.get(name, '(none)')}" for name in differing)
+        then = ", ".join(f"{name}={stored.get(name, '(none)')}" for name in differing)
         now = ", ".join(f"{name}={identity.get(name, '(none)')}" for name in differing)
         raise WrongCheckpoint(
             f"Checkpoint {checkpoint.uri()} was created with {then}, but this run has {now}. "

@@ -239,12 +239,12 @@ def _report(
             found.write.mode("overwrite").parquet(root.uri("letters"))
     finally:
         lines.unpersist()
-    (out or sys.stdout).write(_shown(rows, is_json=options.is_json))
+    (out or sys.stdout).write(_rendered(rows, is_json=options.is_json))
     teller.step(0, sum(row["letters"] for row in rows))
     teller.done()
 
 
-def _shown(rows: Sequence[Mapping[str, Any]], *, is_json: bool) -> str:
+def _rendered(rows: Sequence[Mapping[str, Any]], *, is_json: bool) -> str:
     if is_json:
         return "".join(json.dumps(_plain(row)) + "\n" for row in rows)
     titles = {

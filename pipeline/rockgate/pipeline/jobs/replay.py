@@ -241,16 +241,16 @@ def _touches(part: Part, bounds: Bounds) -> bool:
 def _load(progress: Files) -> dict[tuple[str, int], int]:
     if not progress.exists(NEXT):
         return {}
-    kept = json.loads(progress.read_text(NEXT))
+    stored = json.loads(progress.read_text(NEXT))
     return {
         (topic, int(partition)): offset
-        for topic, offsets in kept.items()
+        for topic, offsets in stored.items()
         for partition, offset in offsets.items()
     }
 
 
 def _save(progress: Files, done: dict[tuple[str, int], int]) -> None:
-    kept: dict[str, dict[int, int]] = {}
+    offsets: dict[str, dict[int, int]] = {}
     for (topic, partition), offset in sorted(done.items()):
-        kept.setdefault(topic, {})[partition] = offset
-    progress.write_text(NEXT, json.dumps(kept) + "\n")
+        offsets.setdefault(topic, {})[partition] = offset
+    progress.write_text(NEXT, json.dumps(offsets) + "\n")

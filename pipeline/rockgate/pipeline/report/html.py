@@ -106,13 +106,13 @@ def _lag_plot(lag: Sequence[Row]) -> list[str]:
     for row in lag:
         totals[row["group"]] = totals.get(row["group"], 0) + row["lag"]
     names = sorted(totals, key=lambda group: (totals[group], group))
-    shown = names[-GROUPS_PLOTTED_MAX:]
+    plotted = names[-GROUPS_PLOTTED_MAX:]
     alt = "Lag by group, in records: " + ", ".join(
-        f"{name} {totals[name]:,}" for name in reversed(shown)
+        f"{name} {totals[name]:,}" for name in reversed(plotted)
     )
-    parts = [_image(_bars({name: totals[name] for name in shown}), alt)]
-    if len(names) > len(shown):
-        parts.insert(0, _note(f"The {len(shown)} groups with the most lag, of {len(names):,}."))
+    parts = [_image(_bars({name: totals[name] for name in plotted}), alt)]
+    if len(names) > len(plotted):
+        parts.insert(0, _note(f"The {len(plotted)} groups with the most lag, of {len(names):,}."))
     return parts
 
 

@@ -69,8 +69,8 @@ def configuration(spark: str, environ: Mapping[str, str] = os.environ) -> dict[s
     named = environ.get(JARS_VARIABLE)
     if named:
         return _jars_setting(_jars_of(Path(named)))
-    kept = jar_directory(spark, environ)
-    if not kept.is_dir() and shutil.which("mvn", path=environ.get("PATH", "")) is None:
+    cached = jar_directory(spark, environ)
+    if not cached.is_dir() and shutil.which("mvn", path=environ.get("PATH", "")) is None:
         return {"spark.jars.packages": coordinates(spark)}
     return _jars_setting(_jars_of(fetch(spark, environ)))
 

@@ -197,8 +197,8 @@ def _open(place: Place, position: int, part: PartitionData, *, is_committed: boo
             batch.check(view)
             next_offset = max(next_offset, header.next_offset)
             is_append_time = header.timestamp_type is batch.TimestampType.LOG_APPEND_TIME
-            is_shown = skipped is None or skipped.shows(header, view)
-            if header.is_control or not is_shown:
+            is_visible = skipped is None or skipped.shows(header, view)
+            if header.is_control or not is_visible:
                 continue
             records += [
                 record

@@ -183,8 +183,8 @@ class Reader:
         end = self._ends.get(chunk.place)
         if end is not None:
             # What came in after the start is not ours to show.
-            kept = [record for record in records if record.offset < end]
-            is_whole, records = is_whole and len(kept) == len(records), kept
+            remaining = [record for record in records if record.offset < end]
+            is_whole, records = is_whole and len(remaining) == len(records), remaining
         if records:
             await self._write(chunk, records)
             self.record_count += len(records)

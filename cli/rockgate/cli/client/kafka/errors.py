@@ -97,9 +97,9 @@ class Declined(ClientError):
         self.message = message
         self.what = what
         reason = (message or "the server rejected the request").strip().rstrip(". ")
-        shown = f"{reason} ({response_name(code)})"
+        text = f"{reason} ({response_name(code)})"
         # What it is about is an id, which is quoted as it is.
-        super().__init__(f"{what}: {shown}" if what else f"{shown[:1].upper()}{shown[1:]}")
+        super().__init__(f"{what}: {text}" if what else f"{text[:1].upper()}{text[1:]}")
 
 
 class Missed(ClientError):

@@ -87,8 +87,8 @@ async def queues(remoting: RemotingConnection, group: str | None = None) -> list
     """Where dead letters are stored: of all groups, or of one."""
     code = RequestCode.LIST_DEAD_LETTER_QUEUES
     found = (await remoting.ask(code, ListDeadLettersHeader(group=group), DeadLetterQueues)).queues
-    kept = [each for each in found if group in (None, each.group)]
-    return sorted(kept, key=lambda each: (each.group, each.queue))
+    matching = [each for each in found if group in (None, each.group)]
+    return sorted(matching, key=lambda each: (each.group, each.queue))
 
 
 async def read(

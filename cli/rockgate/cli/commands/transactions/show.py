@@ -105,7 +105,7 @@ async def _kafka(cluster: Cluster, open_ms: int, *, is_all: bool) -> list[Transa
     ids = await wire.list_ids(cluster, states=() if is_all else wire.OPEN_STATES)
     described = (await wire.describe(cluster, ids)).values()
     now_ms = int(time() * 1000)
-    kept = [
+    matching = [
         each
         for each in described
         # One that ended between the two questions is not listed.
@@ -113,7 +113,7 @@ async def _kafka(cluster: Cluster, open_ms: int, *, is_all: bool) -> list[Transa
         and (is_all or each.is_open)
         and (not open_ms or 0 <= each.start_ms <= now_ms - open_ms)
     ]
-    return sorted(kept, key=lambda each: (each.start_ms < 0, each.start_ms, each.id))
+    return sorted(matching, key=lambda each: (each.start_ms < 0, each.start_ms, each.id))
 
 
 def show(

@@ -56,7 +56,7 @@ def raw_record(
         for _ in ("key", "value"):
             size, at = _number(data, at)
             at += max(0, size)
-        pieces, kept = [view[first:at]], []
+        pieces, remaining = [view[first:at]], []
         count, at = _number(data, at)
         if count > bounds.record_headers_max:
             raise BatchTooLarge(
@@ -69,12 +69,12 @@ def raw_record(
             size, at = _number(data, at + size)
             at += max(0, size)
             if name not in dropped:
-                kept.append(view[start:at])
+                remaining.append(view[start:at])
     except (IndexError, Overlong) as error:
         raise MalformedBatch(f"invalid record: {error}") from None
     if at != end:
         raise MalformedBatch(f"length of a record is off by {abs(end - at)} bytes")
-    pieces += [memoryview(varint(len(kept))), *kept]
+    pieces += [memoryview(varint(len(remaining))), *remaining]
     timestamp = header.base_timestamp + delta
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
         timestamp = header.max_timestamp

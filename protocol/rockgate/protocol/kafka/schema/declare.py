@@ -237,11 +237,11 @@ def _zero(kind: Kind[Any]) -> tuple[Any, type[Any] | None]:
 
 def _repr(value: Any) -> str:
     """The fields that differ from their defaults; views by their size, for they can be large."""
-    shown = []
+    parts = []
     for spec in declaration_of(type(value)).fields:
         held = getattr(value, spec.name)
         if isinstance(held, memoryview):
-            shown.append(f"{spec.name}=<{held.nbytes} bytes>")
+            parts.append(f"{spec.name}=<{held.nbytes} bytes>")
         elif held != spec.make_default():
-            shown.append(f"{spec.name}={held!r}")
-    return f"{type(value).__name__}({', '.join(shown)})"
+            parts.append(f"{spec.name}={held!r}")
+    return f"{type(value).__name__}({', '.join(parts)})"

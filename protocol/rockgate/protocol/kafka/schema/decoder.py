@@ -83,7 +83,7 @@ class _DecoderWriter:
         self.exact = exact
         self.source = Source()
         self.run: list[tuple[str, str, str]] = []  # struct code, target, path
-        self.kept: list[tuple[str, Fixed[Any]]] = []  # targets of the run that outlive the call
+        self.retained: list[tuple[str, Fixed[Any]]] = []  # targets of the run that outlive the call
         self.source.names.update(
             new=object.__new__,
             refuse_count=reading.refuse_count,
@@ -111,7 +111,7 @@ class _DecoderWriter:
         if not self.run:
             return
         run, self.run = self.run, []
-        kept, self.kept = self.kept, []
+        retained, self.retained = self.retained, []
         codes = "".join(code for code, _, _ in run)
         if codes == "B":
             self.source.add(f"{run[0][1]} = data[pos]", run[0][2])
@@ -125,15 +125,15 @@ class _DecoderWriter:
         paths = [path for code, _, path in run for _ in range(calcsize(f">{code}"))]
         self.source.add(f"{targets}, = {unpack}(data, pos)", *paths)
         self.source.add(f"pos += {packing.size}")
-        if self.exact and kept:
-            self.weigh_fixed(kept)
+        if self.exact and retained:
+            self.weigh_fixed(retained)
 
     # Counting exactly
 
-    def weigh_fixed(self, kept: list[tuple[str, Fixed[Any]]]) -> None:
+    def weigh_fixed(self, retained: list[tuple[str, Fixed[Any]]]) -> None:
         """Charge what a run left behind: integers by their value, the rest by their kind."""
         rest = 0
-        for target, kind in kept:
+        for target, kind in retained:
             if isinstance(kind.zero, int):
                 if kind.memory:
                     self.source.add(f"{target}, room = keep({target}, room)")
@@ -229,7 +229,7 @@ class _DecoderWriter:
         match kind:
             case Fixed():
                 self.take(kind.code, target, path)
-                self.kept.append((target, kind))
+                self.retained.append((target, kind))
             case Text():
                 self.sized("h", kind, target, path, flexible, nullable)
             case Blob() | RecordData():
