@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 from behaviours.rocketmq_brokers import Broker, apache_broker, rockgate_broker
 from bench.peers import jars, rocketmq
 from tests.waiting import until
 
-from rockgate.sdk import Message, Producer
+from rockgate.sdk import Admin, DeadLetter, Message, Producer
 from rockgate.sdk.consumer.consumer import Consumer
 from rockgate.sdk.consumer.settings import ConsumerSettings, Start
 from rockgate.sdk.received import Received
@@ -145,6 +146,37 @@ class Consuming:
             await until(lambda: set(last) <= set(seen["one"]), "the rest at one", 60)
         assert len(seen["two"]) == count
         assert {*seen["one"], *seen["two"]} == {*sent, *last}
+
+    async def test_a_delayed_message_says_since_when(self, broker: Broker) -> None:
+        async with Producer(broker.namesrv, group="shop", timeout_s=15) as producer:
+            await producer.send(Message("waits", b"now"))
+            await producer.send(Message("waits", b"later", delay=1))
+        async with Consumer(
+            broker.namesrv, group="waits", topics=["waits"], settings=BEGINNING
+        ) as consumer:
+            found = {each.body: each for each in await read(consumer, 2)}
+        began = found[b"later"].delayed_from
+        assert found[b"now"].delayed_from is None
+        assert began is not None
+        assert found[b"later"].stored_at - began >= timedelta(seconds=0.9)
+
+    async def test_a_listener_gives_a_message_up_at_once(self, broker: Broker) -> None:
+        await send(broker, "hopeless", b"never")
+        consumer = Consumer(broker.namesrv, group="hopeless", settings=BEGINNING)
+        tries: list[int] = []
+
+        @consumer.on("hopeless")
+        async def listen(message: Received) -> None:
+            tries.append(message.tries)
+            raise DeadLetter
+
+        async with consumer:
+            await until(
+                lambda: tries and not consumer.statistics.cached_count, "it was given up", 60
+            )
+        async with Admin(broker.namesrv) as admin:
+            (range_,) = await admin.topics.bounds("%DLQ%hopeless")
+        assert (tries, range_.max_offset) == ([1], 1)
 
 
 class TestRockgate(Consuming):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from rockgate.sdk.consumer.broker_calls import PullStatus
     from rockgate.sdk.consumer.consumer import Consumer
-    from rockgate.sdk.consumer.delivery.redelivery import Retry
+    from rockgate.sdk.consumer.delivery.redelivery import DeadLetter, Retry
     from rockgate.sdk.consumer.pull.lite_pull import LitePullConsumer
     from rockgate.sdk.consumer.pull.lite_settings import LitePullSettings
     from rockgate.sdk.consumer.pull.membership import MembershipSettings
@@ -76,7 +76,7 @@ _NAMES: Final = {
         *("InCircles", "Nearby"),
     ),
     "rockgate.sdk.consumer.consumer": ("Consumer",),
-    "rockgate.sdk.consumer.delivery.redelivery": ("Retry",),
+    "rockgate.sdk.consumer.delivery.redelivery": ("DeadLetter", "Retry"),
     "rockgate.sdk.consumer.settings": ("ConsumerSettings", "FlowLimits", "Model", "Start"),
     "rockgate.sdk.consumer.broker_calls": ("PullStatus",),
     "rockgate.sdk.consumer.pull.lite_pull": ("LitePullConsumer",),
@@ -133,6 +133,7 @@ __all__ = [
     "ConsumerSettings",
     "ConsumerStatistics",
     "Consuming",
+    "DeadLetter",
     "Ended",
     "ErrorCode",
     "FlowLimits",

@@ -7,7 +7,7 @@ compressed body.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol, Self
 
@@ -33,6 +33,9 @@ from rockgate.sdk.results import Queue
 
 INFLATED_SIZE_MAX: Final = 64 << 20
 """What one compressed body may become."""
+NO_DELAY: Final = "0"
+MS_DIGITS_MAX: Final = 14
+"""Of milliseconds that a calendar has."""
 NOWHERE: Final = pack_host(bytes(4), 0)
 
 
@@ -44,6 +47,9 @@ class Settlement(Protocol):
 
     async def retry(self, message: Received, after: timedelta | None) -> None:
         """It is to be delivered again."""
+
+    async def dead_letter(self, message: Received) -> None:
+        """It is not to be delivered again."""
 
 
 class Received:
@@ -81,7 +87,7 @@ class Received:
         self.source = queue
         """The queue that it was read from, by its topic's name on the wire."""
         self.was_settled = False
-        """Whether `ack` or `retry` was called."""
+        """Whether `ack`, `retry` or `dead_letter` was called."""
         self.was_retried = False
         self.offset = read.queue_offset
         self.body_size = read.body_size
@@ -218,8 +224,24 @@ class Received:
 
     @property
     def stored_at(self) -> datetime:
-        """When its broker stored it."""
+        """When its broker stored it; a delayed message is stored again when it is due."""
         return _time(self._read.store_ms)
+
+    @property
+    def delayed_from(self) -> datetime | None:
+        """When a delayed message began to wait; None if it did not, or is redelivered.
+
+        The time is the broker's where that says it, else when the producer sent the message.
+        """
+        found = self.properties
+        enqueued = found.get(names.TIMER_ENQUEUE_MS, "")
+        is_level = found.get(names.DELAY_LEVEL, NO_DELAY) != NO_DELAY
+        # A retry has waited as well, and what is said of that is not about the message itself.
+        if self._read.reconsume_times or not (enqueued or is_level or names.WAITED_AT in found):
+            return None
+        if enqueued.isascii() and enqueued.isdecimal() and len(enqueued) <= MS_DIGITS_MAX:
+            return _time(int(enqueued))
+        return self.born_at
 
     # Settling it
 
@@ -236,11 +258,19 @@ class Received:
         The time is rounded up to one of the broker's delay levels, which is all that it takes.
         """
         settling = self._settling
-        if self.was_settled:
-            return
+        if not self.was_settled:
+            await self._give_back(settling.retry(self, after))
+
+    async def dead_letter(self) -> None:
+        """Try it no more: it goes to the group's dead letters at once."""
+        settling = self._settling
+        if not self.was_settled:
+            await self._give_back(settling.dead_letter(self))
+
+    async def _give_back(self, settled: Awaitable[None]) -> None:
         self.was_settled = True
         try:
-            await settling.retry(self, after)
+            await settled
         except BaseException:
             self.was_settled = False
             raise

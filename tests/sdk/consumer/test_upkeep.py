@@ -191,6 +191,31 @@ async def test_a_listener_is_needed_where_others_are_and_only_there(
             await consumer.subscribe(topic, listener=seen.listen)
 
 
+@pytest.mark.parametrize("is_orderly", [False, True], ids=["concurrent", "in order"])
+async def test_a_listener_that_comes_later_may_take_batches(
+    name_server: str, topic: str, is_orderly: bool
+) -> None:
+    other = f"{topic}-other"
+    await send(name_server, topic, b"a0")
+    async with Producer(name_server, group="shop") as producer:
+        for number in range(6):
+            await producer.send(Message(other, b"b%d" % number), key="one queue")
+    settings = ConsumerSettings(start=Start.BEGINNING, rebalance_s=0.5, is_orderly=is_orderly)
+    seen = Seen(name_server, f"u-batch-{is_orderly}", topic, settings=settings)
+    calls: list[list[bytes]] = []
+
+    async def listen(messages: Sequence[Received]) -> None:
+        calls.append([each.body for each in messages])
+
+    async with seen.consumer:
+        await seen.expect(b"a0")
+        with pytest.raises(ValueError, match="nothing to give a batch to"):
+            await seen.consumer.subscribe(topic, batch=3)  # type: ignore[call-overload] # on purpose
+        await seen.consumer.subscribe(other, listener=listen, batch=3)
+        await until(lambda: sum(map(len, calls)) == 6, "six messages")
+    assert calls == [[b"b0", b"b1", b"b2"], [b"b3", b"b4", b"b5"]]
+
+
 # Queues
 
 

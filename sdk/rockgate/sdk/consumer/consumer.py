@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -136,22 +135,10 @@ class Consumer:
     @property
     def statistics(self) -> ConsumerStatistics:
         """How it does now: rates over the last minute, what is cached, and how far it is behind."""
-        topics = self._observation.statistics.topics(time.monotonic())
         member = self._member
         if member is None:
-            return ConsumerStatistics(group=self.group, topics=topics)
-        cached = [each for _, each in member.holding.assignment.items()]
-        counts = member.pull_counts
-        return ConsumerStatistics(
-            group=self.group,
-            topics=topics,
-            queue_count=len(cached),
-            cached_count=sum(each.count for each in cached),
-            cached_size=sum(each.size for each in cached),
-            lag_count=sum(each.lag for each in cached),
-            failed_pull_count=counts.failed,
-            held_back_counts={limit.value: count for limit, count in counts.held_back.items()},
-        )
+            return self._observation.figures()
+        return self._observation.figures(member.holding.assignment, member.pull_counts)
 
     # Life
 
@@ -278,6 +265,7 @@ class Consumer:
 
     # While it runs
 
+    @overload
     async def subscribe(
         self,
         topic: str,
@@ -285,14 +273,42 @@ class Consumer:
         *,
         sql: str | None = None,
         listener: OnMessage | None = None,
+    ) -> None: ...
+
+    @overload
+    async def subscribe(
+        self,
+        topic: str,
+        tags: str = "*",
+        *,
+        sql: str | None = None,
+        listener: OnMessages,
+        batch: int,
+    ) -> None: ...
+
+    async def subscribe(
+        self,
+        topic: str,
+        tags: str = "*",
+        *,
+        sql: str | None = None,
+        listener: Callable[[Any], Any] | None = None,
+        batch: int | None = None,
     ) -> None:
-        """Consume another topic from now on, or other messages of one."""
+        """Consume another topic from now on, or other messages of one; `batch` is as `on` has it.
+
+        What was pulled before may still come by the former expression.
+        """
         member = self._running
         if bool(self._listeners) is (listener is None and topic not in self._listeners):
             raise ValueError("A listener is needed where others are, and only there.")
         subscription = self._subscription(topic, tags, sql)
+        if listener is None and batch is not None:
+            raise ValueError("Without a listener there is nothing to give a batch to.")
         if listener is not None:
-            self._listeners.add(topic, listener, None)
+            self._listeners.add(topic, listener, batch)
+            if isinstance(self._workers, OrderlyDispatch):
+                self._workers.take_up_to(max(self._settings.batch_max, self._listeners.batch_max))
         await member.subscribe(subscription)
         self._subscriptions[topic] = subscription
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.consumer.delivery.observed import Observed
+from rockgate.sdk.consumer.queues.assignment import Assignment
+from rockgate.sdk.consumer.queues.puller import PullCounts
 from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.message import Message
 from rockgate.sdk.observe import message_trace, telemetry
 from rockgate.sdk.observe.consume_trace import ConsumeTraceHook
 from rockgate.sdk.observe.message_trace import Tracer
-from rockgate.sdk.observe.statistics import Statistics
+from rockgate.sdk.observe.statistics import ConsumerStatistics, Statistics
 from rockgate.sdk.producer.outgoing import Packer
 from rockgate.sdk.producer.router import Router
+from rockgate.sdk.received import Received
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -55,6 +59,25 @@ class Observation:
             self._tracer = _tracer(client, self._group, self._trace_topic)
             found.append(ConsumeTraceHook(client.now_ms, self._tracer.take))
         return Observed(self._group, found, self.statistics, timeout_s=consume_timeout_s)
+
+    def figures(
+        self, assignment: Assignment[Received] | None = None, counts: PullCounts | None = None
+    ) -> ConsumerStatistics:
+        """How the consumer does now; its queues and pulls only while it is open."""
+        topics = self.statistics.topics(time.monotonic())
+        if assignment is None or counts is None:
+            return ConsumerStatistics(group=self._group, topics=topics)
+        cached = [each for _, each in assignment.items()]
+        return ConsumerStatistics(
+            group=self._group,
+            topics=topics,
+            queue_count=len(cached),
+            cached_count=sum(each.count for each in cached),
+            cached_size=sum(each.size for each in cached),
+            lag_count=sum(each.lag for each in cached),
+            failed_pull_count=counts.failed,
+            held_back_counts={limit.value: count for limit, count in counts.held_back.items()},
+        )
 
     async def close(self, timeout_s: float) -> None:
         """Write what is left of the trace, if that can be done in time."""

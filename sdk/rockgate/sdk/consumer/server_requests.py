@@ -198,6 +198,10 @@ class _Direct:
         """Respond that it would be redelivered."""
         self.is_again = True
 
+    async def dead_letter(self, message: Received) -> None:
+        """Respond that it is not consumed: there is no other word for it."""
+        self.is_again = True
+
 
 async def _answered(link: Link, command: Command, answer: Awaitable[Command]) -> None:
     try:

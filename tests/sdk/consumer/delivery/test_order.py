@@ -126,6 +126,28 @@ def test_what_nobody_takes_stays_and_the_queue_rests() -> None:
     assert machine.run(1.0) == [5]
 
 
+@pytest.mark.parametrize(
+    ("verdict", "sent", "again"),
+    [
+        (Verdict(Ruling.AGAIN, dead_count=1), [5], [6, 7]),
+        (Verdict(Ruling.AGAIN, 1, dead_count=1), [6], [7]),
+        (Verdict(Ruling.AGAIN, 1, dead_count=2), [6, 7], []),
+        (Verdict(Ruling.AGAIN, dead_count=9), [5, 6, 7], []),
+    ],
+)
+def test_what_a_listener_gives_up_is_sent_away_and_the_rest_comes_again(
+    verdict: Verdict, sent: list[int], again: list[int]
+) -> None:
+    machine = Machine(5, 6, 7, batch_max=3)
+    assert machine.run() == [5, 6, 7]
+    assert [message.offset for message in machine.order.judged(verdict)] == sent
+    machine.order.settled(0.0, len(sent))
+    if again:
+        assert machine.run(1.0) == again
+    else:
+        assert machine.order.next(1.0) is Due.IDLE
+
+
 # Manual commit
 
 

@@ -151,6 +151,34 @@ async def test_broadcasting_drops_what_failed() -> None:
     assert world.offsets.get(QUEUE) == 7
 
 
+@pytest.mark.parametrize("is_dead", [False, True])
+async def test_broadcasting_takes_no_message_back(is_dead: bool) -> None:
+    world = HeldQueue(5, 6, settings=ConsumerSettings(model=Model.BROADCASTING))
+    message = world.messages[0]
+    await (message.dead_letter() if is_dead else message.retry())
+    assert (world.sent_back, world.sent_anew, world.counts.dropped) == ([], [], 1)
+    assert world.offsets.get(QUEUE) == 6
+
+
+async def test_a_message_that_is_given_up_has_no_level_and_no_tries_left() -> None:
+    world = HeldQueue(5, 6)
+    await world.messages[0].dead_letter()
+    await world.messages[0].retry()
+    assert world.sent_back == [(5, -1, 16)]
+    assert world.offsets.get(QUEUE) == 6
+
+
+async def test_a_dead_letter_that_nobody_takes_is_an_error_and_can_be_given_up_again() -> None:
+    world = HeldQueue(5)
+    world.takes_back = world.takes_new = False
+    with pytest.raises(SdkError, match="could not be sent back"):
+        await world.messages[0].dead_letter()
+    assert world.offsets.get(QUEUE) is None
+    world.takes_back = True
+    await world.messages[0].dead_letter()
+    assert world.offsets.get(QUEUE) == 6
+
+
 async def test_a_message_without_a_group_cannot_be_settled() -> None:
     (message,) = split(packed(1), QUEUE)
     with pytest.raises(SdkError, match="Only messages of a group"):

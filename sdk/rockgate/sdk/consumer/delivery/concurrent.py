@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, Retry, level_after
+from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, Retry
 from rockgate.sdk.consumer.delivery.settlement import QueueSettlement
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.settings import ConsumerSettings
@@ -122,9 +122,7 @@ class ConcurrentDispatch:
         try:
             done_count = await self._listener(messages)
         except Retry as wish:
-            done_count = wish.done
-            if wish.after is not None:
-                level = level_after(wish.after)
+            done_count, level = wish.done, wish.level
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("listener failed for %s", messages[0])
             done_count = 0

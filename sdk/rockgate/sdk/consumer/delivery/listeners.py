@@ -6,6 +6,7 @@ that was registered with `batch` is given several messages of its topic and of o
     returns None            all of them are done
     returns a number        this many are done, from the first on; the rest is redelivered
     raises Retry            the same, and when
+    raises DeadLetter       the same, and the rest is not tried again
     raises anything else    all of them are redelivered
 """
 
@@ -92,7 +93,7 @@ class Listeners:
                 with observed.call(part) as call:
                     call.done = count = await self._call(part)
             except Retry as wish:
-                raise Retry(wish.after, done=done + min(wish.done, len(part))) from wish
+                raise wish.with_done(done + min(wish.done, len(part))) from wish
             except Exception:
                 if not done:
                     raise

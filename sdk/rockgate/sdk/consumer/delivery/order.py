@@ -11,8 +11,9 @@
     rollback             as again                     put back all that is open, the queue rests
     abandoned            put back                     put back
 
-The first message of what is put back has had one more try. One that has had its last is sent to the
-dead letters, and the queue continues behind it. The caller passes times in.
+The first message of what is put back has had one more try. One that has had its last, or that the
+listener gives up, is sent to the dead letters, and the queue continues behind it. The caller passes
+times in.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Verdict:
     """Of messages that come again: how many before them are done."""
     suspend_s: float | None = None
     """How long the queue rests; else as it is set."""
+    dead_count: int = 0
+    """Of messages that come again: how many, from the first, are dead letters instead."""
 
 
 class Due(Enum):
@@ -96,7 +99,7 @@ class QueueOrder:
     ) -> None:
         self._cached = cached
         self._settings = settings
-        self._batch_max = batch_max or settings.batch_max
+        self.batch_max = batch_max or settings.batch_max
         self._is_locking = settings.model is Model.CLUSTERING
         self._rest_until_s: float | None = None
         self._turn_began_s: float | None = None
@@ -123,7 +126,7 @@ class QueueOrder:
             self._turn_began_s = now_s
         elif now_s - self._turn_began_s > TURN_S:
             return self._rest(TURN_OVER_S, now_s)
-        messages = cached.take(self._batch_max, now_s)
+        messages = cached.take(self.batch_max, now_s)
         if not messages:
             self._turn_began_s = None
             return Due.IDLE
@@ -144,7 +147,8 @@ class QueueOrder:
         last_count = 0
         failed = self._running[verdict.done_count :]
         for message in failed:
-            if not is_last_try(message.tries - 1, self._settings.retry_count_max):
+            is_last = is_last_try(message.tries - 1, self._settings.retry_count_max)
+            if not is_last and last_count >= verdict.dead_count:
                 break
             last_count += 1
         return failed[:last_count]

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from rockgate.sdk.consumer.delivery.concurrent import Listener
 from rockgate.sdk.consumer.delivery.order import Due, QueueOrder, Rest, Ruling, Run, Verdict
-from rockgate.sdk.consumer.delivery.redelivery import DEAD_LETTER, Retry
+from rockgate.sdk.consumer.delivery.redelivery import DEAD_LETTER, DeadLetter, Retry
 from rockgate.sdk.consumer.delivery.settlement import QueueSettlement
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
@@ -36,7 +36,9 @@ def verdict_of(listener: Listener) -> OrderlyListener:
             done_count = await listener(messages)
         except Retry as wish:
             suspend_s = None if wish.after is None else wish.after.total_seconds()
-            return Verdict(Ruling.AGAIN, min(wish.done, len(messages) - 1), suspend_s)
+            done_count = min(wish.done, len(messages) - 1)
+            dead_count = len(messages) - done_count if isinstance(wish, DeadLetter) else 0
+            return Verdict(Ruling.AGAIN, done_count, suspend_s, dead_count)
         if done_count is None or done_count >= len(messages):
             return Verdict(Ruling.DONE)
         return Verdict(Ruling.AGAIN, max(0, done_count))
@@ -63,6 +65,7 @@ class OrderlyDispatch:
     def __init__(self, consumed_by: OrderlyListener | Offers, settings: ConsumerSettings) -> None:
         self._consumed_by = consumed_by
         self._settings = settings
+        self._batch_max = settings.batch_max
         self._turns = asyncio.Semaphore(settings.workers)
         self._queues: set[_QueueTask] = set()
         self._is_closing = False
@@ -81,11 +84,18 @@ class OrderlyDispatch:
             return
         if settlement.order is None:
             queue = _QueueTask(cached, settlement, self._settings, self._consumed_by, self._turns)
+            queue.take_up_to(self._batch_max)
             settlement.order = queue
             self._queues.add(queue)
             queue.start(self._queues.discard)
         elif isinstance(settlement.order, _QueueTask):
             settlement.order.wake()
+
+    def take_up_to(self, batch_max: int) -> None:
+        """Give a listener up to this many messages from now on."""
+        self._batch_max = batch_max
+        for queue in self._queues:
+            queue.take_up_to(batch_max)
 
     async def close(self, timeout_s: float) -> int:
         """Begin nothing more, and wait for what runs; how many did not end, and were cancelled."""
@@ -137,6 +147,11 @@ class _QueueTask:
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._task.add_done_callback(lambda _: ended(self))
 
+    def take_up_to(self, batch_max: int) -> None:
+        """Give the listener up to this many messages; who asks for messages gets one."""
+        if self._offers is None:
+            self._order.batch_max = batch_max
+
     def wake(self) -> None:
         """There is something to do."""
         self._arrived.set()
@@ -158,7 +173,7 @@ class _QueueTask:
         if verdict.ruling is Ruling.AGAIN:
             done_count = next(at for at, each in enumerate(self._running) if each is message)
             ruling = Ruling.AGAIN if self._settings.auto_commit else Ruling.ROLLBACK
-            self._wish = Verdict(ruling, done_count, verdict.suspend_s)
+            self._wish = Verdict(ruling, done_count, verdict.suspend_s, verdict.dead_count)
         elif not self._settings.auto_commit:
             self._wish = verdict
         if self._offers is not None:
@@ -255,7 +270,7 @@ class _QueueTask:
 
     async def _sent_away(self, message: Received) -> bool:
         """Whether a message that had its last try is a dead letter, or dropped by broadcasting."""
-        _log.warning("message %s failed %d times; giving it up", message.message_id, message.tries)
+        _log.warning("giving up message %s after %d tries", message.message_id, message.tries)
         if self._settings.model is Model.BROADCASTING:
             return True
         return await self._settlement.sent_back(message, DEAD_LETTER)

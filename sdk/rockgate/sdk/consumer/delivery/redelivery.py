@@ -41,6 +41,34 @@ class Retry(Exception):  # not a failure of ours, but what a listener wishes
         self.after = after
         self.done = done
 
+    @property
+    def level(self) -> int:
+        """What is sent back with the messages."""
+        return BROKER_CHOOSES if self.after is None else level_after(self.after)
+
+    def with_done(self, done: int) -> Retry:
+        """The same wish where other messages came before these."""
+        return Retry(self.after, done=done)
+
+
+class DeadLetter(Retry):
+    """Raised by a listener: these messages are dead letters of the group, without more tries.
+
+    Of a batch `done` messages are done all the same, from the first on.
+    """
+
+    def __init__(self, *, done: int = 0) -> None:
+        super().__init__(done=done)
+
+    @property
+    def level(self) -> int:
+        """What is sent back with the messages."""
+        return DEAD_LETTER
+
+    def with_done(self, done: int) -> DeadLetter:
+        """The same wish where other messages came before these."""
+        return DeadLetter(done=done)
+
 
 def level_after(after: timedelta, levels_s: Sequence[float] = LEVELS_S) -> int:
     """The first level that waits at least this long; the last one if none does."""

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from rockgate.sdk.consumer.broker_calls import BrokerCalls
 from rockgate.sdk.consumer.delivery.order import Ruling, Verdict
-from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, level_after
+from rockgate.sdk.consumer.delivery.redelivery import BROKER_CHOOSES, DEAD_LETTER, level_after
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
@@ -92,10 +92,14 @@ class QueueSettlement:
             suspend_s = None if after is None else after.total_seconds()
             await self.order.settle(message, Verdict(Ruling.AGAIN, suspend_s=suspend_s))
             return
-        level = BROKER_CHOOSES if after is None else level_after(after)
-        if not await self.sent_back(message, level):
-            raise SdkError(f"Message {message.message_id} could not be sent back.")
-        self.finished([message])
+        await self._send_back(message, BROKER_CHOOSES if after is None else level_after(after))
+
+    async def dead_letter(self, message: Received) -> None:
+        """Have it tried no more; SdkError if no broker accepts it."""
+        if self.order is not None:
+            await self.order.settle(message, Verdict(Ruling.AGAIN, dead_count=1))
+            return
+        await self._send_back(message, DEAD_LETTER)
 
     def finished(self, messages: Sequence[Received]) -> None:
         """These are done with: the group is as far as the first that is not."""
@@ -139,6 +143,10 @@ class QueueSettlement:
         if taken:
             self.finished(taken)
         return left
+
+    async def _send_back(self, message: Received, level: int) -> None:
+        if await self.failed([message], level):
+            raise SdkError(f"Message {message.message_id} could not be sent back.")
 
     async def sent_back(self, message: Received, level: int) -> bool:
         """Whether a broker has it again."""
