@@ -8,8 +8,9 @@
 
 A `SendHook` sees each call of a producer once, however many attempts it makes: before anything is
 packed, and when it has succeeded or failed. Before, it may add properties, or raise to forbid the
-send. What it raises after is logged and changes nothing. A `ConsumeHook` sees each call of a
-consumer's listener, or each message that is iterated over; whatever it raises is logged. An
+send. What it raises after is logged and changes nothing. A `ConsumeHook` sees what each pull brings
+and may take messages from it; then each call of a consumer's listener, or each message that is
+iterated over. Whatever it raises is logged. An
 `RpcHook` belongs to a client and sees every request and response with its header's fields, to sign
 them, for example.
 """
@@ -141,7 +142,11 @@ class Consuming:
 
 
 class ConsumeHook:
-    """Is notified of calls of listeners; override what is of interest."""
+    """Is notified of pulls and of calls of listeners; override what is of interest."""
+
+    def filter(self, messages: Sequence[Received]) -> Sequence[Received]:
+        """A pull has brought these of one queue; what is not returned is passed over."""
+        return messages
 
     def before_consume(self, consuming: Consuming) -> None:
         """A listener will be called."""
@@ -187,6 +192,20 @@ def tell_ended(hooks: Sequence[SendHook], ended: Ended) -> None:
             hook.after_end(ended)
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("hook failed after the end of %s", ended.message_id)
+
+
+def filtered(hooks: Sequence[ConsumeHook], messages: list[Received]) -> list[Received]:
+    """What all of them want of what was pulled. One that fails takes nothing away."""
+    for hook in hooks:
+        if not messages:
+            break
+        try:
+            kept = {message.offset for message in hook.filter(tuple(messages))}
+        except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+            _log.exception("hook failed to filter messages of %s", messages[0].topic)
+        else:
+            messages = [message for message in messages if message.offset in kept]
+    return messages
 
 
 def begin_consume(hooks: Sequence[ConsumeHook], consuming: Consuming) -> None:

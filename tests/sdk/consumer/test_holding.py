@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import cast
 
 import pytest
@@ -29,11 +30,14 @@ ORDERLY = ConsumerSettings(is_orderly=True, start=Start.BEGINNING)
 class Brokers:
     """Two brokers that remember what they were asked, and a holding over them."""
 
+    group = "g"
+
     def __init__(self, settings: ConsumerSettings = ORDERLY) -> None:
         self.asked: list[tuple[str, object]] = []
         self.refused: set[Queue] = set()
         self.silent: set[str] = set()
         self.round_count = 0
+        self.progress: dict[Queue, int | None] = {}
         calls = cast("BrokerCalls", self)
         self.offsets = OffsetTable()
         self.holding = Holding(
@@ -71,10 +75,23 @@ class Brokers:
 
     async def committed(self, queue: Queue) -> int | None:
         self.asked.append(("committed", queue))
-        return 5
+        if queue.broker in self.silent:
+            raise TimedOut("no answer")
+        return self.progress.get(queue, 5)
 
     async def commit(self, queue: Queue, offset: int, *, is_awaited: bool = False) -> None:
         self.asked.append(("commit", (queue, offset, is_awaited)))
+
+    async def begin(self, queue: Queue) -> int:
+        raise AssertionError("a broker corrects what is too small")
+
+    async def end(self, queue: Queue) -> int:
+        self.asked.append(("end", queue))
+        return 77
+
+    async def search(self, queue: Queue, timestamp_ms: int) -> int:
+        self.asked.append(("search", (queue, timestamp_ms)))
+        return 33
 
     async def pull(self, *args: object, **kwargs: object) -> None:
         await asyncio.Event().wait()
@@ -114,6 +131,85 @@ async def test_a_queue_is_locked_before_its_offset_is_read() -> None:
     assert await brokers.holding.take_up([A0, A1]) == [A0, A1]
     assert brokers.asked == [("lock", [A0, A1]), ("committed", A0), ("committed", A1)]
     await brokers.close()
+
+
+# Where a queue starts
+
+
+TIME = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
+
+
+@pytest.mark.row("REB-17")
+@pytest.mark.parametrize(
+    ("start", "progress", "offset", "asked"),
+    [
+        pytest.param(Start.END, 0, 0, [], marks=pytest.mark.row("CFW-1")),
+        pytest.param(Start.BEGINNING, 9, 9, [], marks=pytest.mark.row("CFW-1")),
+        pytest.param(TIME, 9, 9, [], marks=pytest.mark.row("CFW-1")),
+        pytest.param(Start.END, -1, 77, ["end"], marks=pytest.mark.row("CFW-1")),
+        pytest.param(Start.END, None, 77, ["end"], marks=pytest.mark.row("CFW-2")),
+        (Start.BEGINNING, None, 0, []),
+        pytest.param(TIME, None, 33, ["search"], marks=pytest.mark.row("CFW-4")),
+    ],
+)
+async def test_saved_progress_decides_where_a_queue_starts_and_the_policy_where_there_is_none(
+    start: Start | datetime, progress: int | None, offset: int, asked: list[str]
+) -> None:
+    brokers = Brokers(ConsumerSettings(start=start))
+    brokers.progress = {A0: progress}
+    assert await brokers.holding.take_up([A0]) == [A0]
+    assert brokers.holding.held[A0].puller.next_offset == offset
+    assert [what for what, _ in brokers.asked] == ["committed", *asked]
+    if asked == ["search"]:
+        assert brokers.asked[-1] == ("search", (A0, 1767323045678))
+    await brokers.close()
+
+
+@pytest.mark.row("CFW-2", "CFW-4")
+@pytest.mark.parametrize("start", [Start.END, Start.BEGINNING, TIME])
+async def test_a_retry_topic_starts_at_its_beginning_whatever_the_policy(
+    start: Start | datetime,
+) -> None:
+    retry = Queue("%RETRY%g", "a", 0)
+    brokers = Brokers(ConsumerSettings(start=start))
+    brokers.progress = {retry: None}
+    assert await brokers.holding.take_up([retry]) == [retry]
+    assert brokers.holding.held[retry].puller.next_offset == 0
+    assert [what for what, _ in brokers.asked] == ["committed"]
+    await brokers.close()
+
+
+@pytest.mark.row("CFW-5")
+async def test_a_queue_whose_progress_cannot_be_read_waits_for_the_next_round() -> None:
+    brokers = Brokers(ConsumerSettings())
+    brokers.silent = {"a"}
+    # It keeps no other queue away, and its own start is not guessed.
+    assert await brokers.holding.take_up([A0, B0]) == [B0]
+    assert A0 not in brokers.holding.assignment
+    assert "end" not in [what for what, _ in brokers.asked]
+    brokers.silent = set()
+    missing = brokers.holding.assignment.missing([A0, B0])
+    assert await brokers.holding.take_up(missing) == [A0]
+    assert brokers.holding.held[A0].puller.next_offset == 5
+    await brokers.close()
+
+
+@pytest.mark.row("CB-4")
+async def test_an_illegal_offset_drops_its_queue_and_sets_progress_for_the_next_round() -> None:
+    brokers = Brokers(ConsumerSettings())
+    await brokers.holding.take_up([A0])
+    held = brokers.holding.held[A0]
+    brokers.offsets.update(A0, 900, increase_only=True)
+    brokers.asked.clear()
+    await brokers.holding.reset(A0, 40)
+    assert held.cached.is_dropped
+    assert A0 not in brokers.holding.assignment
+    assert brokers.asked == [("commit", (A0, 40, False))]
+    assert brokers.round_count == 1
+    await brokers.close()
+
+
+# Locks
 
 
 @pytest.mark.row("REB-12")

@@ -6,6 +6,7 @@ that is no longer in the route is looked up once more before a call fails.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -41,8 +42,8 @@ from rockgate.sdk.answers import checked, read_body, read_header, refused
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.cluster import MASTER
 from rockgate.sdk.client.connection import Link
-from rockgate.sdk.consumer.subscription import Subscription
-from rockgate.sdk.errors import NoRoute
+from rockgate.sdk.consumer.subscription import TAG, Subscription
+from rockgate.sdk.errors import Closed, NoRoute, NotSupported, SdkError
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
@@ -52,6 +53,11 @@ LOCK_S: Final = 1.0
 SUSPEND_MS: Final = 15_000
 PULL_S: Final = 30.0
 """Longer than a broker holds a pull back, which may be five seconds more than it is asked to."""
+
+SQL_SINCE: Final = 232
+"""The number of RocketMQ 4.1.0 (its snapshots too) in the header of every command."""
+
+_log: Final = logging.getLogger(__name__)
 
 H = TypeVar("H", bound=msgspec.Struct)
 
@@ -87,7 +93,7 @@ class BrokerCalls:
     def __init__(self, client: Client, group: str, namespace: str = "") -> None:
         """`group` is its name on the wire; `namespace` the part that no application sees."""
         self._client = client
-        self._group = group
+        self._group = self.group = group
         self.namespace = namespace
         self._suggested: dict[Queue, int] = {}
 
@@ -109,9 +115,12 @@ class BrokerCalls:
     ) -> Pulled:
         """Messages of a queue from an offset on; the broker holds the pull for up to this long."""
         broker_id, link = await self._reader(queue)
+        await self._check_version(link, queue.broker, subscription)
         flags = SUSPEND if suspend_ms else 0
-        # A slave takes no offsets.
-        if commit_offset is not None and broker_id == MASTER:
+        if broker_id != MASTER:
+            # A slave takes no offsets.
+            commit_offset = None
+        if commit_offset is not None:
             flags |= COMMIT_OFFSET
         if with_expression:
             flags |= SUBSCRIPTION
@@ -214,11 +223,18 @@ class BrokerCalls:
         route = await self._client.routes.readable(topic)
         code = RequestCode.GET_CONSUMER_LIST_BY_GROUP
         fields = headers.write(ConsumerGroupHeader(consumer_group=self._group))
-        for _, addresses in sorted(route.brokers.items()):
+        for name, addresses in sorted(route.brokers.items()):
             link = self._client.broker(addresses.get(MASTER) or min(addresses.values()))
-            answer = await link.request(code, dict(fields), timeout_s=LIST_S)
-            if answer.code == ResponseCode.SUCCESS:
-                return sorted(read_body(code, link.address, answer, ConsumerIds).consumer_id_list)
+            try:
+                answer = await link.request(code, dict(fields), timeout_s=LIST_S)
+                if answer.code == ResponseCode.SUCCESS:
+                    ids = read_body(code, link.address, answer, ConsumerIds).consumer_id_list
+                    return sorted(ids)
+            except Closed:
+                raise
+            except SdkError as failed:
+                # Every member has announced itself to every broker of the topic.
+                _log.warning("members of group %s at %s: %s", self._group, name, failed)
         return None
 
     async def check(self, subscription: Subscription) -> None:
@@ -230,9 +246,10 @@ class BrokerCalls:
             group=self._group,
             subscription_data=subscription.data(0),
         )
-        for _, addresses in sorted(route.brokers.items()):
+        for name, addresses in sorted(route.brokers.items()):
             if MASTER in addresses:
                 link = self._client.broker(addresses[MASTER])
+                await self._check_version(link, name, subscription)
                 encoded = javajson.encode(body)
                 answer = await link.request(code, None, encoded, timeout_s=LIST_S)
                 checked(code, link.address, answer)
@@ -275,6 +292,18 @@ class BrokerCalls:
         checked(code, link.address, answer)
 
     # Private
+
+    async def _check_version(self, link: Link, broker: str, subscription: Subscription) -> None:
+        """Refuse to ask a broker for a filter that it would not apply."""
+        if subscription.kind == TAG:
+            return
+        if link.version is None:
+            await self._client.learn(link, LIST_S)
+        if (link.version or 0) < SQL_SINCE:
+            raise NotSupported(
+                f"Broker {broker} is older than 4.1 and does not support {subscription.kind} "
+                "filters. Subscribe by tags."
+            )
 
     def _lock_body(self, queues: list[Queue]) -> bytes:
         return javajson.encode(

@@ -360,6 +360,7 @@ class Consumer:
             on_assigned=self._unwrapped(self._on_assigned),
             on_revoked=self._unwrapped(self._on_revoked),
             direct=self._consume if self._listeners else None,
+            hooks=self._observation.hooks,
         )
 
     async def _consume(self, messages: Sequence[Received]) -> int | None:

@@ -25,6 +25,7 @@ from rockgate.sdk.consumer.queues.puller import PullContext, PullCounts, Puller
 from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model
 from rockgate.sdk.consumer.subscription import Subscription
 from rockgate.sdk.errors import Closed, SdkError
+from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
@@ -71,6 +72,7 @@ class HoldingContext:
     announce: Callable[[], Awaitable[None]]
     changed: Callable[[], None]
     """A queue was dropped out of turn: a round is due."""
+    hooks: Sequence[ConsumeHook] = ()
 
 
 class Holding:
@@ -94,6 +96,7 @@ class Holding:
             hand_over=self._hand_over,
             announce=context.announce,
             offset_illegal=self.reset,
+            hooks=context.hooks,
         )
 
     @property
@@ -119,8 +122,14 @@ class Holding:
         for queue in missing:
             if queue not in locked:
                 continue
-            # Read after the lock was acquired: its previous owner has persisted it by now.
-            offset = await self._first_offset(queue)
+            try:
+                # Read after the lock was acquired: its previous owner has persisted it by now.
+                offset = await self._first_offset(queue)
+            except Closed:
+                raise
+            except SdkError as failed:
+                _log.warning("offset of %s/%s/%d: %s", *_parts(queue), failed)
+                continue
             now_s = asyncio.get_running_loop().time()
             cached = self.assignment.acquire(queue, now_s)
             cached.lock_s_max = self._settings.lock_s_max
@@ -141,7 +150,7 @@ class Holding:
 
     async def _first_offset(self, queue: Queue) -> int:
         known = await self._context.store.read(queue)
-        if known is not None:
+        if known is not None and known >= 0:
             return known
         return await start_offset(self._context.calls, queue, self._settings.start)
 

@@ -38,6 +38,7 @@ from rockgate.sdk.consumer.server_requests import AskedMember, Direct, ServerReq
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.consumer.subscription import SQL92, Subscription, by_tags
 from rockgate.sdk.errors import Closed
+from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.message import RETRY_PREFIX
 from rockgate.sdk.observe.statistics import Statistics
 from rockgate.sdk.results import Queue
@@ -67,6 +68,7 @@ class Member:
         on_assigned: OnQueues | None = None,
         on_revoked: OnQueues | None = None,
         direct: Direct | None = None,
+        hooks: Sequence[ConsumeHook] = (),
     ) -> None:
         self._client = client
         self._group = group
@@ -105,6 +107,7 @@ class Member:
                 is_paused=self.is_paused,
                 announce=client.announce,
                 changed=self._rounds.wake,
+                hooks=hooks,
             )
         )
         self._requests = ServerRequests(

@@ -41,7 +41,7 @@ class Observation:
     ) -> None:
         self._group = group
         self._namespace = namespace
-        self._hooks = tuple(hooks)
+        self.hooks = tuple(hooks)
         self._tracer_provider = tracer_provider
         self._trace_topic = message_trace.TOPIC if trace is True else trace or ""
         self._tracer: Tracer | None = None
@@ -49,7 +49,7 @@ class Observation:
 
     def over(self, client: Client, consume_timeout_s: float) -> Observed:
         """What listeners are observed by while a client is used."""
-        found = list(self._hooks)
+        found = list(self.hooks)
         spans = telemetry.consume_hook(
             self._tracer_provider, client_id=client.id, namespace=self._namespace
         )

@@ -13,7 +13,9 @@ from rockgate.sdk.results import Queue
 async def first_offset(calls: BrokerCalls, queue: Queue, start: Start | datetime) -> int:
     """The committed offset of a queue, or where a new group is to begin."""
     committed = await calls.committed(queue)
-    return committed if committed is not None else await start_offset(calls, queue, start)
+    if committed is not None and committed >= 0:
+        return committed
+    return await start_offset(calls, queue, start)
 
 
 async def start_offset(calls: BrokerCalls, queue: Queue, start: Start | datetime) -> int:

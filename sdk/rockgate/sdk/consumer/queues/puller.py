@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,6 +21,8 @@ from rockgate.sdk.consumer.queues.process_queue import Limit, ProcessQueue
 from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model
 from rockgate.sdk.consumer.subscription import Subscription
 from rockgate.sdk.errors import Closed, Refused, SdkError
+from rockgate.sdk.hooks import ConsumeHook, filtered
+from rockgate.sdk.message import RETRY_PREFIX
 from rockgate.sdk.namespaces import unwrap
 from rockgate.sdk.observe.statistics import Statistics
 from rockgate.sdk.received import Received, Settlement, split
@@ -70,6 +72,7 @@ class PullContext:
     hand_over: Callable[[Queue, ProcessQueue[Received], list[Received]], None]
     announce: Callable[[], Awaitable[None]]
     offset_illegal: Callable[[Queue, int], Awaitable[None]]
+    hooks: Sequence[ConsumeHook] = ()
 
 
 class Puller:
@@ -95,7 +98,16 @@ class Puller:
         self._room.set()
 
     async def run(self) -> None:
-        """Pull until the queue is dropped."""
+        """Pull until the queue is dropped, or nobody consumes it any more."""
+        try:
+            await self._run()
+        except (Closed, asyncio.CancelledError):
+            if not self._cached.is_dropped:
+                group = self._context.calls.group
+                _log.info("group %s pulls %s no more", group, _name(self._queue))
+            raise
+
+    async def _run(self) -> None:
         while not self._cached.is_dropped:
             try:
                 if not await self._is_ready():
@@ -108,12 +120,21 @@ class Puller:
                     return
                 if self._take(pulled) and self._context.settings.pull_interval_s:
                     await asyncio.sleep(self._context.settings.pull_interval_s)
-            except (Closed, asyncio.CancelledError):
+            except Closed:
                 raise
             except SdkError as failed:
-                self._context.counts.failed += 1
-                _log.warning("pull of %s failed: %s", _name(self._queue), failed)
-                await asyncio.sleep(self._context.settings.retry_s)
+                # A retry topic may not exist yet: that is nothing to warn of.
+                is_retry = self._queue.topic.startswith(RETRY_PREFIX)
+                level = logging.INFO if is_retry else logging.WARNING
+                _log.log(level, "pull of %s failed: %s", _name(self._queue), failed)
+                await self._fail()
+            except Exception:  # noqa: BLE001 # a hook of the application's: the queue is pulled on
+                _log.exception("pull of %s failed", _name(self._queue))
+                await self._fail()
+
+    async def _fail(self) -> None:
+        self._context.counts.failed += 1
+        await asyncio.sleep(self._context.settings.retry_s)
 
     async def _is_ready(self) -> bool:
         """Whether a request can be made now; if not, some time has passed."""
@@ -186,8 +207,11 @@ class Puller:
             except MalformedContent as wrong:
                 raise SdkError(f"The broker sent messages that cannot be read: {wrong}.") from None
             wanted = context.subscription(self._queue.topic)
+            if messages:
+                self._check_progress(messages[0].offset, pulled.next_offset)
             if wanted is not None and wanted[0].tags:
                 messages = [each for each in messages if wanted[0].wants(each.tag)]
+            messages = filtered(context.hooks, messages)
         self.next_offset = pulled.next_offset
         cached.lag = max(0, pulled.max_offset - pulled.next_offset)
         if messages:
@@ -205,6 +229,16 @@ class Puller:
             context.offsets.update(self._queue, pulled.next_offset, increase_only=True)
         return bool(messages)
 
+    def _check_progress(self, first_offset: int, next_offset: int) -> None:
+        if min(first_offset, next_offset) < self.next_offset:
+            _log.warning(
+                "%s was pulled from %d on, and the broker returned %d, to continue at %d",
+                _name(self._queue),
+                self.next_offset,
+                first_offset,
+                next_offset,
+            )
+
     async def _correct(self, pulled: Pulled) -> None:
         _log.warning(
             "offset %d of %s is outside of %d to %d; continuing at %d",
@@ -220,7 +254,7 @@ class Puller:
         counts = self._context.counts.held_back
         counts[limit] += 1
         if counts[limit] % FLOW_LOG_EVERY == 1:
-            _log.info(
+            _log.warning(
                 "%s holds %d messages, %d bytes; not pulling (%s)",
                 _name(self._queue),
                 self._cached.count,

@@ -60,7 +60,7 @@ class Rounds:
                 is_complete = await one()
             except Closed:
                 return
-            except Exception:  # noqa: BLE001 # an allocation of the application's may raise anything
+            except Exception:  # noqa: BLE001 # a hook of the application's may raise anything
                 _log.exception("rebalance of group %s failed", self._group)
             if is_complete:
                 incomplete_count = 0
@@ -110,7 +110,8 @@ async def share_of(
 ) -> Share | None:
     """This member's part of a topic: all of it without an allocation; None if it is not known.
 
-    Who is not known cannot be counted with: then everything stays as it is.
+    Who is not known cannot be counted with, and a strategy may fail: then everything stays as it
+    is.
     """
     queues = await connect(client, topic)
     if allocation is None:
@@ -118,4 +119,8 @@ async def share_of(
     members = await calls.members(topic)
     if not members or not queues:
         return None
-    return Share(queues, allocation.allocate(group, client.id, queues, members))
+    try:
+        return Share(queues, allocation.allocate(group, client.id, queues, members))
+    except Exception:  # noqa: BLE001 # an allocation of the application's may raise anything
+        _log.exception("allocation %s of group %s, topic %s", allocation.name, group, topic)
+        return None
