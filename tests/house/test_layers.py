@@ -49,6 +49,7 @@ SMALL_HOUSE = (
     "sdk/rockgate/sdk/admin/__init__.py",
     "sdk/rockgate/sdk/client/__init__.py",
     "sdk/rockgate/sdk/consumer/__init__.py",
+    "sdk/rockgate/sdk/faststream/__init__.py",
     "sdk/rockgate/sdk/producer/__init__.py",
     "pipeline/rockgate/pipeline/__init__.py",
     "cli/rockgate/cli/__init__.py",
@@ -91,7 +92,8 @@ BREAKS = {
         ("sdk/rockgate/sdk/__init__.py", "rockgate.store"),
         ("sdk/rockgate/sdk/__init__.py", "uvloop"),
     ],
-    "the sdk: administration over consumers over producers over clients": [
+    "the sdk: frameworks over administration over consumers over producers over clients": [
+        ("sdk/rockgate/sdk/admin/__init__.py", "rockgate.sdk.faststream"),
         ("sdk/rockgate/sdk/client/__init__.py", "rockgate.sdk.producer"),
         ("sdk/rockgate/sdk/producer/__init__.py", "rockgate.sdk.consumer"),
         ("sdk/rockgate/sdk/consumer/__init__.py", "rockgate.sdk.admin"),

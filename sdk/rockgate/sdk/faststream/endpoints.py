@@ -1,0 +1,214 @@
+"""Subscribers and publishers: a handler's way in, and where its result goes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from faststream import AckPolicy, PublishCommand, PublishType, StreamMessage
+from faststream._internal.configs import PublisherUsecaseConfig, SubscriberUsecaseConfig
+from faststream._internal.constants import EMPTY
+from faststream._internal.endpoint.publisher import PublisherSpecification, PublisherUsecase
+from faststream._internal.endpoint.publisher.fake import FakePublisher
+from faststream._internal.endpoint.subscriber import SubscriberSpecification, SubscriberUsecase
+from faststream._internal.parser import DefaultCodec
+from faststream.exceptions import FeatureNotSupportedException
+from faststream.message.message import AckStatus
+from faststream.specification.asyncapi.utils import resolve_payloads
+from faststream.specification.schema import Message, Operation, PublisherSpec, SubscriberSpec
+
+from rockgate.sdk.consumer.consumer import Consumer
+from rockgate.sdk.consumer.delivery.redelivery import Retry
+from rockgate.sdk.faststream.messages import Decision, RocketCommand, RocketMessage
+from rockgate.sdk.message import Delay
+from rockgate.sdk.received import Received
+from rockgate.sdk.results import SendResult
+
+
+@dataclass(kw_only=True)
+class SubscriberConfig(SubscriberUsecaseConfig):
+    """What a subscriber consumes."""
+
+    topic: str
+    tags: str
+    sql: str | None
+    group: str
+
+    @property
+    def ack_policy(self) -> AckPolicy:
+        """A message whose handler fails comes again, unless somebody says otherwise."""
+        given: AckPolicy
+        for given in (self._ack_policy, self._outer_config.ack_policy):
+            if given is not EMPTY:
+                return given
+        return AckPolicy.NACK_ON_ERROR
+
+
+class TopicSubscribed(SubscriberSpecification[Any, Any]):
+    """A subscriber's part of the AsyncAPI document."""
+
+    topic: str
+
+    @property
+    def channel_labels(self) -> list[str]:
+        """Its topic."""
+        return [self.topic]
+
+    def get_schema(self) -> dict[str, SubscriberSpec]:
+        """One channel."""
+        payload = resolve_payloads(self.get_payloads())
+        message = Message(title=f"{self.name}:Message", payload=payload)
+        operation = Operation(message=message, bindings=None)
+        return {
+            self.name: SubscriberSpec(
+                address=self.topic,
+                description=self.description,
+                operation=operation,
+                bindings=None,
+            )
+        }
+
+
+class RocketSubscriber(SubscriberUsecase[Any]):
+    """The handlers of one topic."""
+
+    def __init__(self, config: SubscriberConfig, specification: Any, calls: Any) -> None:
+        config.parser, config.decoder = self._parse, DefaultCodec().decode
+        super().__init__(config, specification, calls)
+        self.config = config
+        self.consumer: Consumer | None = None
+        """Where its messages come from, while the broker runs."""
+        self._decisions: dict[Received, Decision] = {}
+
+    async def start(self) -> None:
+        """Be ready; the broker's consumer delivers."""
+        await super().start()
+        self._post_start()
+
+    async def stop(self) -> None:
+        """Pull nothing more of this topic, and wait for handlers that run."""
+        if self.consumer is not None and self.consumer.queues:
+            self.consumer.pause(self.config.topic)
+        await super().stop()
+
+    async def deliver(self, message: Received) -> None:
+        """The consumer's listener: it returns for a message that was acknowledged or rejected.
+
+        Without a decision the message comes again: its handler was stopped, or forgot to decide.
+        """
+        decision = self._decisions[message] = Decision()
+        try:
+            await self.consume(message)
+        finally:
+            del self._decisions[message]
+        if decision.status not in (AckStatus.ACKED, AckStatus.REJECTED):
+            raise Retry(after=decision.after)
+
+    def get_log_context(self, message: StreamMessage[Any] | None) -> dict[str, str]:
+        """What a line of the log has besides its text."""
+        return {"topic": self.config.topic, "message_id": getattr(message, "message_id", "")}
+
+    async def get_one(self, *, timeout: float = 5) -> RocketMessage | None:  # noqa: ASYNC109 # FastStream's name
+        """Not supported."""
+        raise FeatureNotSupportedException("Poll with rockgate.sdk.LitePullConsumer instead.")
+
+    def __aiter__(self) -> AsyncIterator[RocketMessage]:
+        raise FeatureNotSupportedException("Iterate over rockgate.sdk.Consumer instead.")
+
+    async def _parse(self, message: Received) -> RocketMessage:
+        return RocketMessage(message, self._decisions.get(message) or Decision())
+
+    def _make_response_publisher(self, message: StreamMessage[Any]) -> Iterable[ReplyPublisher]:
+        return (ReplyPublisher(self._outer_config.producer, message.raw_message),)
+
+
+class ReplyPublisher(FakePublisher):
+    """Sends what a handler returns to the client that waits for a reply."""
+
+    def __init__(self, producer: Any, request: Received) -> None:
+        super().__init__(producer=producer)
+        self._request = request
+
+    def patch_command(self, cmd: PublishCommand) -> RocketCommand:
+        """The reply to this request."""
+        return RocketCommand.from_cmd(super().patch_command(cmd), request=self._request)
+
+
+class TopicPublished(PublisherSpecification[Any, Any]):
+    """A publisher's part of the AsyncAPI document."""
+
+    topic: str
+
+    @property
+    def name(self) -> str:
+        """The name of its channel."""
+        title: str | None = self.config.title_
+        return title or f"{self.topic}:Publisher"
+
+    def get_schema(self) -> dict[str, PublisherSpec]:
+        """One channel."""
+        payload = resolve_payloads(self.get_payloads(), "Publisher")
+        message = Message(title=f"{self.name}:Message", payload=payload)
+        operation = Operation(message=message, bindings=None)
+        return {
+            self.name: PublisherSpec(
+                address=self.topic,
+                description=self.config.description_,
+                operation=operation,
+                bindings=None,
+            )
+        }
+
+
+class RocketPublisher(PublisherUsecase):
+    """Where results of handlers are sent; it can be called by itself, too."""
+
+    def __init__(
+        self, config: PublisherUsecaseConfig, specification: Any, topic: str, tag: str | None
+    ) -> None:
+        super().__init__(config, specification)
+        self.topic, self.tag = topic, tag
+
+    async def publish(
+        self,
+        message: Any,
+        /,
+        *,
+        key: str | None = None,
+        delay: Delay | None = None,
+        headers: Mapping[str, str] | None = None,
+        correlation_id: str | None = None,
+    ) -> SendResult:
+        """Send a message to its topic."""
+        cmd = RocketCommand(
+            message,
+            key=key,
+            delay=delay,
+            headers=dict(headers or {}),
+            correlation_id=correlation_id,
+            _publish_type=PublishType.PUBLISH,
+        )
+        return await self._send(cmd, ())
+
+    async def request(self, message: Any, /, *, correlation_id: str | None = None) -> RocketMessage:
+        """Send a message to its topic and wait for the reply of whoever consumes it."""
+        cmd = RocketCommand(
+            message,
+            tag=self.tag,
+            destination=self.topic,
+            correlation_id=correlation_id,
+            _publish_type=PublishType.REQUEST,
+        )
+        reply: RocketMessage = await self._basic_request(cmd, producer=self._outer_config.producer)
+        return reply
+
+    async def _publish(self, cmd: PublishCommand, *, _extra_middlewares: Iterable[Any]) -> None:
+        await self._send(RocketCommand.from_cmd(cmd), _extra_middlewares)
+
+    async def _send(self, cmd: RocketCommand, middlewares: Iterable[Any]) -> SendResult:
+        cmd.destination, cmd.tag = self.topic, self.tag
+        result: SendResult = await self._basic_publish(
+            cmd, producer=self._outer_config.producer, _extra_middlewares=middlewares
+        )
+        return result
