@@ -60,6 +60,19 @@ def test_an_expression_means_what_rocketmq_means_by_it(expression: str, is_wante
     assert compile_expression(expression)(MESSAGE) is is_wanted
 
 
+@pytest.mark.row("SUB-6")
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *("a", "3", "'text'", "color", "missing", "NULL"),
+        *("NOT color", "TRUE AND a", "ok AND color"),
+        *("a > color", "color BETWEEN 1 AND 3", "ok > 1", "color < 'green'", "NOT (color > 1)"),
+    ],
+)
+def test_what_cannot_be_compared_or_is_no_yes_or_no_does_not_match(expression: str) -> None:
+    assert compile_expression(expression)(MESSAGE) is False
+
+
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [

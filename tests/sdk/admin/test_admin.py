@@ -84,6 +84,9 @@ class Member:
         wanted = SubscriptionData(topic=self._topic, sub_string="paid")
         return ConsumerData(group_name=self._group, subscription_data_set=[wanted])
 
+    def route_changed(self, topic: str) -> None:
+        """It has no queues to change."""
+
     def asked(self, link: Link, command: Command) -> None:
         """Answer what the test is about."""
         body: object = None

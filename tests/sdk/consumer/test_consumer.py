@@ -11,7 +11,7 @@ import pytest
 from tests.gateway.server import RunningServer
 from tests.waiting import until
 
-from rockgate.sdk import Client, Closed, Message, Producer, Refused
+from rockgate.sdk import Client, Closed, Message, Producer, PullConsumer, Refused
 from rockgate.sdk.client.routes import UnknownTopic
 from rockgate.sdk.consumer.consumer import Consumer
 from rockgate.sdk.consumer.delivery.listeners import OnMessage
@@ -210,6 +210,7 @@ async def test_listeners_consume_and_what_fails_comes_again(name_server: str, to
     ]
 
 
+@pytest.mark.row("SUB-1", "SUB-3")
 async def test_sql_is_the_servers(name_server: str, topic: str) -> None:
     async with Producer(name_server, group="shop") as producer:
         for price in (5, 15, 25):
@@ -226,6 +227,36 @@ async def test_sql_is_the_servers(name_server: str, topic: str) -> None:
     async with consumer:
         await until(lambda: len(seen) == 2, "two messages")
     assert sorted(seen) == [b"15", b"25"]
+
+
+@pytest.mark.row("SUB-9")
+async def test_a_retried_message_comes_whatever_is_subscribed_and_can_be_filtered_by_its_properties(
+    name_server: str, topic: str
+) -> None:
+    async with Producer(name_server, group="shop") as producer:
+        for price in (5, 15, 25):
+            await producer.send(
+                Message(topic, str(price).encode(), properties={"price": str(price)})
+            )
+    seen: list[tuple[bytes, int, str]] = []
+    consumer = Consumer(name_server, group="g-sql-again", settings=BEGINNING)
+
+    @consumer.on(topic, sql="price > 10")
+    async def listen(message: Received) -> None:
+        seen.append((message.body, message.tries, message.properties["price"]))
+        if message.tries == 1:
+            raise ZeroDivisionError
+
+    async with consumer:
+        await until(lambda: len(seen) >= 4, "both of them twice")
+        assert sorted(seen) == [
+            *[(b"15", 1, "15"), (b"15", 2, "15")],
+            *[(b"25", 1, "25"), (b"25", 2, "25")],
+        ]
+        async with PullConsumer(name_server, group="g-sql-look") as looking:
+            (retries,) = await looking.queues("%RETRY%g-sql-again")
+            found = await looking.pull(retries, 0, sql="price > 20")
+            assert [message.body for message in found.messages] == [b"25"]
 
 
 @pytest.mark.row("START-4")

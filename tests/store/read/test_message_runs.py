@@ -94,6 +94,7 @@ def test_tags_are_asked_of_the_queue_and_the_rest_of_the_entry(world: TwoQueues)
     assert (bodies(run.buffers), run.next_offset) == ([b"A", b"A"], 4)
 
 
+@pytest.mark.row("SUB-5")
 def test_a_batch_of_one_is_not_taken_for_a_message_without_a_tag(world: TwoQueues) -> None:
     world.put(b"no tag")
     world.put_batch(1)
@@ -105,7 +106,7 @@ def test_a_batch_of_one_is_not_taken_for_a_message_without_a_tag(world: TwoQueue
     assert run.batch is not None
 
 
-@pytest.mark.row("R-07")
+@pytest.mark.row("R-07", "SUB-5")
 def test_the_code_is_asked_first_and_an_entry_is_read_only_if_that_passes(world: TwoQueues) -> None:
     for tag in "ABAB":
         world.put(tag.encode(), tag=tag)

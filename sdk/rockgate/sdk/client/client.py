@@ -79,10 +79,10 @@ class Client:
         self._vip_channel = vip_channel
         self.now_ms = now_ms
         self.name_servers = NameServers(addresses, self._ask_name_server)
-        self.routes = Routes(self.name_servers)
+        self.consumers = Consumers()
+        self.routes = Routes(self.name_servers, self.consumers.route_changed)
         self.checks = Checks()
         self.replies = Replies()
-        self.consumers = Consumers()
         self.handlers: dict[int, Handler] = {
             RequestCode.CHECK_TRANSACTION_STATE: self.checks.asked,
             RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: self.replies.pushed,

@@ -29,6 +29,9 @@ class GroupConsumer(Protocol):
     def asked(self, link: Link, command: Command) -> None:
         """Take a request of a broker's; it may be answered later."""
 
+    def route_changed(self, topic: str) -> None:
+        """A topic has other queues now; it may be none that is consumed here."""
+
 
 class Consumers:
     """The groups of one client, each with its one member here."""
@@ -53,6 +56,11 @@ class Consumers:
     def remove(self, group: str) -> None:
         """The group no longer consumes here."""
         self._by_group.pop(group, None)
+
+    def route_changed(self, topic: str) -> None:
+        """Notify every member that a topic has other queues now."""
+        for consuming in list(self._by_group.values()):
+            consuming.route_changed(topic)
 
     def data(self) -> list[ConsumerData]:
         """What heartbeats say."""

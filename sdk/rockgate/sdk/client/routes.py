@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -69,8 +70,12 @@ class _Known:
 class Routes:
     """The routes that were asked for, by topic."""
 
-    def __init__(self, name_servers: NameServers) -> None:
+    def __init__(
+        self, name_servers: NameServers, on_change: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`on_change` is notified of topics whose readable queues have changed."""
         self._name_servers = name_servers
+        self._on_change = on_change
         self._known: dict[str, _Known] = {}
         self._asking: dict[str, asyncio.Task[Route]] = {}
 
@@ -180,7 +185,10 @@ class Routes:
         del self._asking[topic]
         if not task.cancelled() and task.exception() is None:
             now = asyncio.get_running_loop().time()
-            self._known[topic] = _Known(task.result(), now)
+            before, route = self._known.get(topic), task.result()
+            self._known[topic] = _Known(route, now)
+            if before is not None and before.route.readable != route.readable:
+                self._on_change(topic)
 
     async def _find(self, topic: str) -> Route:
         found = await self._ask(topic)

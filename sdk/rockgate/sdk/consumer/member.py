@@ -218,6 +218,11 @@ class Member:
         ]
         return data
 
+    def route_changed(self, topic: str) -> None:
+        """A topic has other queues now: if it is consumed here, they are shared out at once."""
+        if topic in self._subscriptions:
+            self._rounds.wake()
+
     def asked(self, link: Link, command: Command) -> None:
         """Take a request of a broker's."""
         self._requests.asked(link, command)

@@ -126,9 +126,13 @@ def test_tags_are_filtered_by_their_hash(broker: Client) -> None:
     assert (none.code, none.fields["nextBeginOffset"]) == (ResponseCode.PULL_RETRY_IMMEDIATELY, "5")
 
 
+@pytest.mark.row("SUB-6")
 def test_sql_is_asked_for_each_message(broker: Client) -> None:
     for number in range(6):
         broker.publish("sql", b"%d" % number, properties={"a": str(number), "color": "blue"})
+    # Of these it cannot be said whether they are more than one.
+    broker.publish("sql", b"text", properties={"a": "many"})
+    broker.publish("sql", b"none", properties={})
     found = messages(
         broker.pull("sql", expressionType="SQL92", subscription="a > 1 AND a < 5 AND a <> 3")
     )

@@ -131,6 +131,11 @@ class Membership:
             ],
         )
 
+    def route_changed(self, topic: str) -> None:
+        """A topic has other queues now: if it is consumed here, they are shared out at once."""
+        if topic in self._subscriptions:
+            self._rounds.wake()
+
     def asked(self, link: Link, command: Command) -> None:
         """Take a request of a broker's."""
         if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
