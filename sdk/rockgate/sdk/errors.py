@@ -2,7 +2,7 @@
 
     SdkError                 everything below
     ├── InvalidMessage       a name, size or setting that no broker accepts; nothing was sent
-    ├── NotSupported         this broker is too old for it; nothing was sent
+    ├── NotSupported         this broker does not have it, or is too old; nothing happened
     ├── NoNameServer         no address of a name server was given
     ├── NoRoute              no name server knows the topic, nor a topic to create it from
     ├── Overloaded           too many requests wait for their turn; nothing was sent
@@ -57,7 +57,7 @@ class InvalidMessage(SdkError, ValueError):
 
 
 class NotSupported(SdkError):
-    """The broker is too old for it; nothing was sent."""
+    """The broker does not have it, or is too old for it; nothing happened."""
 
     code = ResponseCode.VERSION_NOT_SUPPORTED
 

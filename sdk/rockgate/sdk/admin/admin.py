@@ -5,7 +5,8 @@
         print((await admin.groups.lag("billing")).lag)
 
 Masters that hold part of the answer are queried one after the other. If a broker returns an error,
-Refused is raised with its code and remark, as everywhere in the SDK.
+Refused is raised with its code and remark, as everywhere in the SDK; one that does not know a
+request is NotSupported.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ import msgspec
 
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.bodies.nameserver import ClusterInfo
-from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command
 from rockgate.sdk import answers
 from rockgate.sdk.admin.values import Broker
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.cluster import MASTER, brokers_of
-from rockgate.sdk.errors import ErrorCode, NoRoute
+from rockgate.sdk.errors import ErrorCode, NoRoute, NotSupported
 
 TIMEOUT_S: Final = 5.0
 BODY_BYTES_MAX: Final = 8 << 20
@@ -37,10 +37,12 @@ class AdminCalls:
         header: msgspec.Struct | None = None,
         body: Buffer = b"",
     ) -> Command:
-        """A broker's answer; Refused if it does not do it."""
+        """A broker's answer; Refused if it does not do it, NotSupported if it cannot."""
         fields = None if header is None else headers.write(header)
         link = self.client.broker(address)
         answer = await link.request(code, fields, body, timeout_s=self._timeout_s)
+        if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            raise NotSupported(f"{address} does not know {code.name} ({code.value}).")
         return answers.checked(code, address, answer)
 
     async def read(

@@ -24,7 +24,7 @@ from rockgate.protocol.remoting.headers.clients import (
     ProducerGroupHeader,
     RunningInfoHeader,
 )
-from rockgate.protocol.remoting.headers.offsets import AllGroupsHeader, ConsumeStatsHeader
+from rockgate.protocol.remoting.headers.offsets import ConsumeStatsHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.sdk.admin.calls import AdminCalls
 from rockgate.sdk.admin.values import (
@@ -215,7 +215,8 @@ class GroupAdmin:
         found: dict[str, SubscriptionGroupConfig] = {}
         code = RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG
         for address in await self._calls.masters():
-            told = await self._calls.read(address, code, SubscriptionGroups, AllGroupsHeader())
+            # Without fields, for with any of them a broker of 5.5 answers with a page.
+            told = await self._calls.read(address, code, SubscriptionGroups)
             found |= told.subscription_group_table
         return found
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 from datetime import datetime
 
 from rockgate.protocol.remoting.bodies.queues import ConsumerStatus, OffsetTable
-from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.headers.offsets import (
     CloneOffsetsHeader,
     ConsumerStatusHeader,
     ResetOffsetHeader,
 )
 from rockgate.sdk.admin.calls import AdminCalls
+from rockgate.sdk.admin.groups import GroupAdmin
 from rockgate.sdk.admin.values import queue_of
 from rockgate.sdk.consumer.broker_calls import BrokerCalls
 from rockgate.sdk.consumer.pull.pull_consumer import ms_of
+from rockgate.sdk.errors import Refused
 from rockgate.sdk.message import check_group
 from rockgate.sdk.results import Queue
 
 END_MS = -1
+UNTOLD = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.SYSTEM_ERROR)
+"""How brokers before 5.0 refuse to reset a group of which nobody is there to be told."""
 
 
 class OffsetAdmin:
@@ -68,9 +72,32 @@ class OffsetAdmin:
         )
         found: dict[Queue, int] = {}
         code = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
-        for address in (await self._calls.masters_of(topic)).values():
-            table = await self._calls.read(address, code, OffsetTable, header)
-            found |= {queue_of(queue): at for queue, at in table.offset_table.items.items()}
+        for name, address in (await self._calls.masters_of(topic)).items():
+            try:
+                table = await self._calls.read(address, code, OffsetTable, header)
+            except Refused as refused:
+                if refused.code not in UNTOLD or await GroupAdmin(self._calls).consumers(group):
+                    raise
+                found |= await self._reset_quietly(group, topic, name, at, force=force)
+            else:
+                items = table.offset_table.items.items()
+                found |= {queue_of(queue): offset for queue, offset in items}
+        return found
+
+    async def _reset_quietly(
+        self, group: str, topic: str, broker: str, at: datetime | None, *, force: bool
+    ) -> dict[Queue, int]:
+        """Do what brokers before 5.0 leave to the administrator when a group has no members."""
+        found: dict[Queue, int] = {}
+        for queue in (await self._calls.client.routes.readable(topic)).readable:
+            if queue.broker != broker:
+                continue
+            wanted = await (self.end(queue) if at is None else self.search(queue, at))
+            known = await self.committed(group, queue)
+            if not force and known is not None and known < wanted:
+                wanted = known
+            await self.commit(group, queue, wanted)
+            found[queue] = wanted
         return found
 
     async def clone(self, group: str, to: str, topic: str) -> None:

@@ -8,13 +8,19 @@ from msgspec.structs import replace
 
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.bodies.queues import TopicStats
-from rockgate.protocol.remoting.bodies.topics import GroupList, TopicConfig, TopicList
-from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.bodies.topics import (
+    GroupList,
+    TopicConfig,
+    TopicConfigTable,
+    TopicList,
+)
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.headers.nameserver import DeleteTopicHeader
 from rockgate.protocol.remoting.headers.topics import CreateTopicHeader, TopicHeader
 from rockgate.sdk.admin.calls import AdminCalls
 from rockgate.sdk.admin.values import QueueRange, TopicSettings, queue_of, time_of
 from rockgate.sdk.client.routes import DEFAULT_TOPIC, Route
+from rockgate.sdk.errors import NotSupported, Refused
 from rockgate.sdk.message import check_topic
 
 QUEUES_MAX = 65_536
@@ -91,9 +97,8 @@ class TopicAdmin:
     async def describe(self, topic: str) -> dict[str, TopicSettings]:
         """A topic as each of its brokers has it, by the broker's name."""
         found: dict[str, TopicSettings] = {}
-        code = RequestCode.GET_TOPIC_CONFIG
         for name, address in (await self._calls.masters_of(topic)).items():
-            config = await self._calls.read(address, code, TopicConfig, TopicHeader(topic=topic))
+            config = await self._config(address, topic)
             found[name] = TopicSettings(
                 read_queues=config.read_queue_nums,
                 write_queues=config.write_queue_nums,
@@ -128,6 +133,19 @@ class TopicAdmin:
             told = await self._calls.read(address, code, GroupList, TopicHeader(topic=topic))
             found.update(told.group_list)
         return sorted(found)
+
+    async def _config(self, address: str, topic: str) -> TopicConfig:
+        code = RequestCode.GET_TOPIC_CONFIG
+        try:
+            return await self._calls.read(address, code, TopicConfig, TopicHeader(topic=topic))
+        except NotSupported:
+            # Brokers before 5.0 tell of all topics or of none.
+            every = RequestCode.GET_ALL_TOPIC_CONFIG
+            table = await self._calls.read(address, every, TopicConfigTable)
+        config = table.topic_config_table.get(topic)
+        if config is None:
+            raise Refused(f"{every.name} to {address}", ResponseCode.TOPIC_NOT_EXIST, topic)
+        return config
 
     async def _put(self, address: str, topic: str, settings: TopicSettings) -> None:
         attributes = ",".join(f"+{name}={value}" for name, value in settings.attributes.items())
