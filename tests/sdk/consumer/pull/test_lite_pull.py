@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 from tests.gateway.server import RunningServer
 from tests.waiting import until
 
-from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.sdk import (
     Client,
@@ -22,9 +23,11 @@ from rockgate.sdk import (
     Producer,
     Queue,
     Received,
+    Refused,
     SdkError,
     Start,
 )
+from rockgate.sdk.consumer.broker_calls import BrokerCalls, Pulled
 
 SETTINGS = LitePullSettings(start=Start.BEGINNING, rebalance_s=0.3)
 BY_HAND = LitePullSettings(start=Start.BEGINNING, auto_commit=False)
@@ -242,6 +245,28 @@ async def test_a_wrong_offset_is_corrected(name_server: str, topic: str, group: 
         await until(lambda: consumer.position(queue) == 3, "the end of the queue")
         await send_to_one(name_server, topic, 1)
         assert [each.offset for each in await read(consumer, 1)] == [3]
+
+
+async def test_a_broker_that_knows_no_lite_pulls_is_pulled_plainly(
+    name_server: str, topic: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await send(name_server, topic, numbered(8))
+    pull = BrokerCalls.pull
+    kinds: list[bool] = []
+
+    async def old(self: BrokerCalls, *given: Any, is_lite: bool, **more: Any) -> Pulled:
+        kinds.append(is_lite)
+        if is_lite:
+            raise Refused("pull", ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported")
+        return await pull(self, *given, is_lite=is_lite, **more)
+
+    monkeypatch.setattr(BrokerCalls, "pull", old)
+    async with LitePullConsumer(
+        name_server, group=group, topics=[topic], settings=SETTINGS
+    ) as consumer:
+        assert sorted(bodies(await read(consumer, 8))) == numbered(8)
+    # Each queue's first pull may find it out by itself.
+    assert 1 <= kinds.count(True) <= 4 < kinds.count(False)
 
 
 # Commits

@@ -137,6 +137,8 @@ class LitePullConsumer:
         if self._assigned is not None:
             raise SdkError("Queues were assigned by hand; a consumer subscribes or is assigned.")
         wanted = by_tags(topic, tags) if sql is None else by_sql(topic, sql)
+        if sql is not None:
+            await state.calls.check(wanted)
         await state.membership.subscribe(wanted)
 
     async def unsubscribe(self, topic: str) -> None:
@@ -154,9 +156,13 @@ class LitePullConsumer:
         if state.membership.topics:
             raise SdkError("Topics are subscribed; a consumer subscribes or is assigned.")
         topics = {queue.topic for queue in queues}
-        self._assigned = {
+        wanted = {
             topic: by_tags(topic, tags) if sql is None else by_sql(topic, sql) for topic in topics
         }
+        if sql is not None:
+            for each in wanted.values():
+                await state.calls.check(each)
+        self._assigned = wanted
         for topic in sorted(topics | {queue.topic for queue in state.held.queues}):
             await state.held.keep(topic, [queue for queue in queues if queue.topic == topic])
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
+from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.consumer.broker_calls import BrokerCalls, Pulled
 from rockgate.sdk.consumer.offsets.commits import commit_all
@@ -22,7 +24,7 @@ from rockgate.sdk.consumer.queues.assignment import Assignment
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.queues.puller import PullContext, PullCounts, Puller
 from rockgate.sdk.consumer.subscription import Subscription
-from rockgate.sdk.errors import Closed, SdkError
+from rockgate.sdk.errors import Closed, Refused, SdkError
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
@@ -30,7 +32,15 @@ _log: Final = logging.getLogger(__name__)
 
 
 class LiteCalls(BrokerCalls):
-    """The calls of a group that reads by lite pulls (361), which commit nothing by the way."""
+    """The calls of a group that reads by lite pulls (361), which commit nothing by the way.
+
+    Brokers before 5.0 do not know them, and are asked by plain pulls (11), which do the same.
+    """
+
+    def __init__(self, client: Client, group: str) -> None:
+        super().__init__(client, group)
+        self._plain: set[str] = set()
+        """Brokers that do not know lite pulls."""
 
     async def pull(
         self,
@@ -47,7 +57,8 @@ class LiteCalls(BrokerCalls):
         timeout_s: float = BLOCKING_S,
     ) -> Pulled:
         """Messages of a queue from an offset on; the broker holds the pull for up to this long."""
-        return await super().pull(
+        pull = partial(
+            super().pull,
             queue,
             offset,
             subscription,
@@ -55,9 +66,16 @@ class LiteCalls(BrokerCalls):
             sub_version=sub_version,
             suspend_ms=suspend_ms,
             with_expression=with_expression,
-            is_lite=is_lite,
             timeout_s=timeout_s,
         )
+        if is_lite and queue.broker not in self._plain:
+            try:
+                return await pull(is_lite=True)
+            except Refused as refused:
+                if refused.code != ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                    raise
+                self._plain.add(queue.broker)
+        return await pull(is_lite=False)
 
 
 class LiteQueues:

@@ -41,6 +41,8 @@ AT_ONCE_S: Final = 10.0
 PERSIST_S: Final = 5.0
 COUNT_MAX: Final = 32
 COUNT_LIMIT: Final = 1024
+UNDERSTOOD_MAX: Final = 256
+"""Conditions of which it is remembered that brokers understand them."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -84,6 +86,8 @@ class PullConsumer:
         self._settings = settings or MembershipSettings()
         self._offsets = OffsetTable()
         self._known: dict[str, Share] = {}
+        self._understood: set[tuple[str, str]] = set()
+        """Topics and conditions that brokers have understood."""
         self._client: Client
         self._calls: BrokerCalls | None = None
         self._membership: Membership | None = None
@@ -178,9 +182,20 @@ class PullConsumer:
             timeout_s = BLOCKING_S if block else AT_ONCE_S
         elif timeout_s <= 0:
             raise ValueError(f"timeout_s must be greater than 0, not {timeout_s:g}.")
+        if wanted.kind == SQL92:
+            await self._check(wanted)
         return await self._pull(
             queue, offset, wanted, count_max=count_max, block=block, timeout_s=timeout_s
         )
+
+    async def _check(self, wanted: Subscription) -> None:
+        """Refused if brokers do not understand a condition; those before 5.0 would ignore it."""
+        name = wanted.topic, wanted.expression
+        if name not in self._understood:
+            await self._asking().check(wanted)
+            if len(self._understood) >= UNDERSTOOD_MAX:
+                self._understood.clear()
+            self._understood.add(name)
 
     async def _pull(
         self,
