@@ -25,7 +25,11 @@ async def commit_all(
 
     What is not awaited may be lost with its connection.
     """
-    for queue, offset in offsets.unpersisted(queues).items():
+    for queue in offsets.unpersisted(queues):
+        offset = offsets.get(queue)
+        if offset is None:
+            # Given up meanwhile: its next owner is further by now.
+            continue
         try:
             await calls.commit(queue, offset, is_awaited=is_awaited)
         except Closed:
