@@ -65,9 +65,13 @@ class Broker:
             assert answer.code == 0, answer.remark
         finally:
             reader.socket.close()
+        self.wait_for_route(name)
+
+    def wait_for_route(self, topic: str) -> None:
+        """A real broker may tell its name server of a topic after it has answered for it."""
         host, _, port = self.namesrv.partition(":")
         asker = Reader((host, int(port)))
-        wait_until(lambda: asker.ask(105, {"topic": name}).code == 0, f"{name} is known")
+        wait_until(lambda: asker.ask(105, {"topic": topic}).code == 0, f"{topic} is known")
         asker.socket.close()
 
 
