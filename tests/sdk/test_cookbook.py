@@ -1,10 +1,15 @@
-"""The web service of docs/reference/sdk.md, under uvicorn; tests/house runs the rest."""
+"""Programs of the docs that need more than a server; tests/house runs the rest.
+
+The web service of docs/reference/sdk.md is run under uvicorn, and of the guide to retries what is
+Python: compat-tests/rocketmq-java runs that page as a whole, where there is a JDK.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -14,6 +19,7 @@ from tests.gateway.remoting.client import Client as Reader
 from tests.gateway.remoting.client import messages
 from tests.gateway.server import ROOT, RunningServer, environment
 from tests.house.markdown import blocks
+from tests.house.snippets import GUIDES, run_in_guide
 from tests.waiting import wait_until
 
 from rockgate.protocol.remoting.message import Message as Stored
@@ -51,6 +57,24 @@ def test_the_web_service_sends_what_is_posted_and_reads_it(loop: str, tmp_path: 
         assert web.returncode in (0, -15)
         assert "Traceback" not in (tmp_path / "uvicorn.log").read_text()
         assert [(m.message_id, m.keys) for m in found if m.keys] == [(told["message"], ("o-1",))]
+
+
+def test_the_guide_to_retries_has_a_consumer_that_gives_up(tmp_path: Path) -> None:
+    page = ROOT / GUIDES / "retry-and-dead-letters.md"
+    first, *_ = (each for each in blocks(page) if "run" in each.words)
+    [listener] = [each for each in blocks(page) if each.language == "python"]
+    with RunningServer(tmp_path, rocketmq=True) as server:
+        run_in_guide(first, tmp_path, server)
+        printed = run_in_guide(listener, tmp_path, server)
+        dead = replace(first, text="rockgate dlq list waiters")
+        wait_until(lambda: " orders " in run_in_guide(dead, tmp_path, server), "a dead letter")
+    said = sorted(printed.splitlines())
+    assert said == [
+        "a broken order, try 1",
+        "a broken order, try 2",
+        "a tea, try 1",
+        "an espresso, try 1",
+    ]
 
 
 def is_up(asker: httpx.Client) -> bool:
