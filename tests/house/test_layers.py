@@ -47,6 +47,7 @@ SMALL_HOUSE = (
     *(f"gateway/rockgate/gateway/{package}/__init__.py" for package in GATEWAY_PACKAGES),
     "sdk/rockgate/sdk/__init__.py",
     "sdk/rockgate/sdk/admin/__init__.py",
+    "sdk/rockgate/sdk/blocking/__init__.py",
     "sdk/rockgate/sdk/client/__init__.py",
     "sdk/rockgate/sdk/consumer/__init__.py",
     "sdk/rockgate/sdk/faststream/__init__.py",
@@ -92,8 +93,9 @@ BREAKS = {
         ("sdk/rockgate/sdk/__init__.py", "rockgate.store"),
         ("sdk/rockgate/sdk/__init__.py", "uvloop"),
     ],
-    "the sdk: frameworks over administration over consumers over producers over clients": [
+    "the sdk: frameworks and blocking faces over administration, consumers, producers, clients": [
         ("sdk/rockgate/sdk/admin/__init__.py", "rockgate.sdk.faststream"),
+        ("sdk/rockgate/sdk/admin/__init__.py", "rockgate.sdk.blocking"),
         ("sdk/rockgate/sdk/client/__init__.py", "rockgate.sdk.producer"),
         ("sdk/rockgate/sdk/producer/__init__.py", "rockgate.sdk.consumer"),
         ("sdk/rockgate/sdk/consumer/__init__.py", "rockgate.sdk.admin"),

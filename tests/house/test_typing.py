@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from rockgate.sdk import Admin, Consumer, ConsumerSettings, LitePullConsumer, Message, Producer
 from rockgate.sdk import Received
 from rockgate.sdk.blocking import BlockingConsumer, BlockingProducer
+from rockgate.sdk.blocking import BlockingLitePullConsumer, BlockingPullConsumer
 """
 # A mistake, and the code of the error that mypy has for it.
 MISTAKES = {
@@ -29,6 +30,14 @@ MISTAKES = {
     "a setting that is none": ("ConsumerSettings(retries=3)", "call-arg"),
     "a send of bytes": (
         'async def f(p: Producer) -> None:\n    await p.send(b"one tea")',
+        "arg-type",
+    ),
+    "a blocking poll that is awaited": (
+        "async def f(c: BlockingLitePullConsumer) -> None:\n    await c.poll()",
+        "misc",
+    ),
+    "a blocking pull of a topic": (
+        "def f(c: BlockingPullConsumer) -> None:\n    c.pull('orders', 0)",
         "arg-type",
     ),
     "a group that is missing": ('Consumer("127.0.0.1:9876")', "call-arg"),

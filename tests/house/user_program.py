@@ -30,7 +30,13 @@ from rockgate.sdk import (
     Start,
     TopicSettings,
 )
-from rockgate.sdk.blocking import BlockingConsumer, BlockingProducer
+from rockgate.sdk.blocking import (
+    BlockingAdmin,
+    BlockingConsumer,
+    BlockingLitePullConsumer,
+    BlockingProducer,
+    BlockingPullConsumer,
+)
 
 SERVERS = "127.0.0.1:9876"
 SETTINGS = ConsumerSettings(start=Start.BEGINNING, tries_max=3)
@@ -127,6 +133,15 @@ def without_a_loop() -> None:
         for message in consumer:
             assert_type(message, Received)
             consumer.ack(message)
+    with BlockingLitePullConsumer(SERVERS, group="etl", topics=["orders"]) as polling:
+        assert_type(polling.poll(1.0, count_max=100), list[Received])
+        assert_type(polling.assignment(), list[Queue])
+    with BlockingPullConsumer(SERVERS, group="audit") as pulling:
+        (first, *_) = pulling.queues("orders")
+        assert_type(pulling.pull(first, pulling.begin(first), block=True), PullResult)
+    with BlockingAdmin(SERVERS) as admin:
+        admin.topics.create("orders", TopicSettings(write_queues=8))
+        assert_type(admin.groups.lag("kitchen", "orders").lag, int)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,100 @@
+"""Pull consumers for programs without a loop: batches by poll, and pulls by queue and offset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rockgate.sdk.background import background
+from rockgate.sdk.blocking.face import Face, OnLoop, Waiting
+from rockgate.sdk.consumer.pull.lite_pull import LitePullConsumer
+from rockgate.sdk.consumer.pull.lite_settings import LitePullSettings
+from rockgate.sdk.consumer.pull.membership import MembershipSettings
+from rockgate.sdk.consumer.pull.pull_consumer import OnQueues, PullConsumer
+from rockgate.sdk.results import Queue
+
+
+class BlockingPullConsumer(Face):
+    """A `PullConsumer` whose calls wait."""
+
+    def __init__(
+        self,
+        name_servers: str | Sequence[str] = (),
+        *,
+        group: str,
+        topics: Sequence[str] = (),
+        on_queues: OnQueues | None = None,
+        settings: MembershipSettings | None = None,
+        instance: str | None = None,
+    ) -> None:
+        """Parameters are those of `PullConsumer`; `on_queues` is called on its loop."""
+        self.inner = PullConsumer(
+            name_servers,
+            group=group,
+            topics=topics,
+            on_queues=on_queues,
+            settings=settings,
+            instance=instance,
+        )
+        super().__init__(self.inner)
+
+    queues = Waiting(PullConsumer.queues)
+    balanced = OnLoop(PullConsumer.balanced)
+    pull = Waiting(PullConsumer.pull)
+    committed = Waiting(PullConsumer.committed)
+    commit = OnLoop(PullConsumer.commit)
+    persist = Waiting(PullConsumer.persist)
+    send_back = Waiting(PullConsumer.send_back)
+    begin = Waiting(PullConsumer.begin)
+    end = Waiting(PullConsumer.end)
+    search = Waiting(PullConsumer.search)
+    earliest = Waiting(PullConsumer.earliest)
+
+
+class BlockingLitePullConsumer(Face):
+    """A `LitePullConsumer` whose calls wait."""
+
+    def __init__(
+        self,
+        name_servers: str | Sequence[str] = (),
+        *,
+        group: str,
+        topics: Mapping[str, str] | Sequence[str] = (),
+        on_queues: OnQueues | None = None,
+        settings: LitePullSettings | None = None,
+        instance: str | None = None,
+    ) -> None:
+        """Parameters are those of `LitePullConsumer`; `on_queues` is called on its loop."""
+        self.inner = LitePullConsumer(
+            name_servers,
+            group=group,
+            topics=topics,
+            on_queues=on_queues,
+            settings=settings,
+            instance=instance,
+        )
+        super().__init__(self.inner)
+
+    subscribe = Waiting(LitePullConsumer.subscribe)
+    unsubscribe = Waiting(LitePullConsumer.unsubscribe)
+    assign = Waiting(LitePullConsumer.assign)
+    assignment = OnLoop(LitePullConsumer.assignment)
+    queues = Waiting(LitePullConsumer.queues)
+    poll = Waiting(LitePullConsumer.poll)
+    pause = OnLoop(LitePullConsumer.pause)
+    resume = OnLoop(LitePullConsumer.resume)
+    position = OnLoop(LitePullConsumer.position)
+    seek = Waiting(LitePullConsumer.seek)
+    seek_to_begin = Waiting(LitePullConsumer.seek_to_begin)
+    seek_to_end = Waiting(LitePullConsumer.seek_to_end)
+    offset_for_time = Waiting(LitePullConsumer.offset_for_time)
+    committed = Waiting(LitePullConsumer.committed)
+    commit = Waiting(LitePullConsumer.commit)
+
+    @property
+    def paused(self) -> list[Queue]:
+        """Queues that are paused."""
+
+        async def asked() -> list[Queue]:
+            return self.inner.paused
+
+        return background.run(asked())
