@@ -9,6 +9,7 @@ from struct import Struct
 from typing import Any, TypeVar
 
 from rockgate.protocol.kafka.errors import MalformedMessage
+from rockgate.protocol.kafka.fields import Buffer
 from rockgate.protocol.kafka.schema import (
     Array,
     Int32,
@@ -21,7 +22,6 @@ from rockgate.protocol.kafka.schema import (
     message,
     struct,
 )
-from rockgate.protocol.kafka.varint import Buffer
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from construct import (
 )
 from construct import Bytes as Raw
 
-from rockgate.protocol.kafka.varint import UVARINT_SIZE_MAX, read_uvarint, uvarint
+from rockgate.protocol.kafka.fields import UVARINT_SIZE_MAX, read_uvarint, uvarint
 
 __all__ = [
     "ArrayCodec",

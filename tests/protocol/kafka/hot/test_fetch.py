@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.budget import budget
 
 from rockgate.protocol.kafka.errors import MalformedMessage, UnsupportedVersion
+from rockgate.protocol.kafka.fields import COUNT_MAX, Leader, Node
 from rockgate.protocol.kafka.hot import fetch
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition, FetchedTopic
-from rockgate.protocol.kafka.hot.pieces import COUNT_MAX, Leader, Node
 from rockgate.protocol.kafka.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,

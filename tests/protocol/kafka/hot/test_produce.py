@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.budget import budget
 
 from rockgate.protocol.kafka.errors import MalformedMessage, UnsupportedVersion
+from rockgate.protocol.kafka.fields import COUNT_MAX, Leader, Node
 from rockgate.protocol.kafka.hot import produce
-from rockgate.protocol.kafka.hot.pieces import COUNT_MAX, Leader, Node
 from rockgate.protocol.kafka.hot.produce import ProducedPartition, ProducedTopic
 from rockgate.protocol.kafka.messages.produce import (
     BatchIndexAndErrorMessage,

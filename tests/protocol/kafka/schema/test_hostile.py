@@ -17,6 +17,7 @@ from tests.protocol.kafka.values import MESSAGES, VERSIONS, version_id
 from tests.seeds import seeded
 
 from rockgate.protocol.kafka.errors import MalformedMessage, ProtocolError
+from rockgate.protocol.kafka.fields import uvarint
 from rockgate.protocol.kafka.messages.api_versions import ApiVersionsRequest
 from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from rockgate.protocol.kafka.messages.list_offsets import (
@@ -34,7 +35,6 @@ from rockgate.protocol.kafka.messages.offset_fetch import OffsetFetchRequest
 from rockgate.protocol.kafka.messages.produce import ProduceRequest
 from rockgate.protocol.kafka.schema import declaration_of, decode, encode
 from rockgate.protocol.kafka.schema.reference import reference_decode
-from rockgate.protocol.kafka.varint import uvarint
 
 EVERY_VERSION = pytest.mark.parametrize(("message", "version"), VERSIONS, ids=version_id)
 EVERY_MESSAGE = pytest.mark.parametrize("message", MESSAGES, ids=version_id)

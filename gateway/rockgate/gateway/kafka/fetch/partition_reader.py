@@ -23,9 +23,9 @@ from rockgate.gateway.kafka.fetch.leader_epochs import EpochEnd, LeaderEpochs
 from rockgate.gateway.kafka.request.errors import code_of
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.fields import Buffer
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
-from rockgate.protocol.kafka.varint import Buffer
 from rockgate.store.api.log import Place
 from rockgate.store.api.queues import Queue
 from rockgate.store.api.read import BATCHES_MAX, Alike, Reader, Slice
@@ -102,12 +102,15 @@ class PartitionReader:
         self._epoch = epochs.current
         self._transcoder = transcoder
         self._stable_offsets = stable_offsets
+        self._transactional = stable_offsets.transactional
 
     def bounds(self, queue: Queue) -> Bounds:
         """Return a partition's bounds."""
         high_watermark = self._high_watermark(queue)
-        stable = self._stable_offsets.last_stable(queue.topic_id, queue.queue_id, high_watermark)
-        log_start = queue.log_start
+        stable, log_start = high_watermark, queue.log_start
+        if self._transactional:
+            topic_id, queue_id = queue.topic_id, queue.queue_id
+            stable = self._stable_offsets.last_stable(topic_id, queue_id, high_watermark)
         return log_start, high_watermark, stable if stable > log_start else log_start
 
     def read(

@@ -13,15 +13,18 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 from typing import Final, NamedTuple, TypeAlias
 
-from rockgate.protocol.kafka.hot.pieces import (
+from rockgate.protocol.kafka.fields import (
     COUNT_MAX,
     NO_TAGS,
+    Buffer,
     Leader,
     Node,
     array_head,
+    continue_uvarint,
     leader_tag,
     nodes_tags,
     text,
+    uvarint,
 )
 from rockgate.protocol.kafka.messages.fetch import (
     FetchPartition,
@@ -30,7 +33,6 @@ from rockgate.protocol.kafka.messages.fetch import (
     ReplicaState,
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID, decode
-from rockgate.protocol.kafka.varint import Buffer, continue_uvarint, uvarint
 
 VERSION_MIN: Final = 4
 LOG_START_OFFSET: Final = 5

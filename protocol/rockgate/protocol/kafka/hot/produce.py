@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
-from rockgate.protocol.kafka.hot.pieces import (
+from rockgate.protocol.kafka.fields import (
     COUNT_MAX,
     NO_TAGS,
+    Buffer,
     Leader,
     Node,
     array_head,
+    continue_uvarint,
     leader_tag,
     nodes_tags,
     nullable_text,
@@ -32,7 +34,6 @@ from rockgate.protocol.kafka.messages.produce import (
     TopicProduceData,
 )
 from rockgate.protocol.kafka.schema import ZERO_UUID, decode
-from rockgate.protocol.kafka.varint import Buffer, continue_uvarint
 
 VERSION_MIN: Final = 3
 FLEXIBLE: Final = 9

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from rockgate.protocol.kafka.errors import MalformedMessage, UnsupportedVersion
+from rockgate.protocol.kafka.fields import Buffer
 from rockgate.protocol.kafka.schema.declare import declaration_of
 from rockgate.protocol.kafka.schema.decoder import make_decoder
 from rockgate.protocol.kafka.schema.encoded import Encoded
@@ -18,7 +19,6 @@ from rockgate.protocol.kafka.schema.encoder import make_encoder
 from rockgate.protocol.kafka.schema.kinds import ArrayOf, Kind, OrNull, RecordData, Struct
 from rockgate.protocol.kafka.schema.reading import OutOfRoom
 from rockgate.protocol.kafka.schema.source import LineMap
-from rockgate.protocol.kafka.varint import Buffer
 
 T = TypeVar("T")
 

@@ -8,6 +8,7 @@ string, a null that the version does not have.
 
 from typing import Any
 
+from rockgate.protocol.kafka.fields import uvarint
 from rockgate.protocol.kafka.schema.declare import Declaration, Field
 from rockgate.protocol.kafka.schema.encoded import Encoded, element_count
 from rockgate.protocol.kafka.schema.kinds import (
@@ -28,7 +29,6 @@ from rockgate.protocol.kafka.schema.layout import (
 )
 from rockgate.protocol.kafka.schema.source import LineMap, Source
 from rockgate.protocol.kafka.schema.writing import Run, Shapes, pack_array
-from rockgate.protocol.kafka.varint import uvarint
 
 
 def encoder_source(declaration: Declaration, version: int, part: type[Any]) -> Source:

@@ -5,8 +5,8 @@ from functools import cache
 from struct import Struct
 from typing import Any
 
+from rockgate.protocol.kafka.fields import Buffer, continue_uvarint, read_uvarint
 from rockgate.protocol.kafka.schema.kinds import ARRAY_COUNT_MAX, STRING_SIZE_MAX, TAG_COUNT_MAX
-from rockgate.protocol.kafka.varint import Buffer, continue_uvarint, read_uvarint
 
 __all__ = [
     "ROWS",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any
 
-from rockgate.protocol.kafka.varint import uvarint
+from rockgate.protocol.kafka.fields import uvarint
 
 Pack = Callable[..., bytes]
 

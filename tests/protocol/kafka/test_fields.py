@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rockgate.protocol.kafka.varint import read_uvarint, uvarint
+from rockgate.protocol.kafka.fields import read_uvarint, uvarint
 
 
 @given(st.integers(0, 0xFFFFFFFF))
