@@ -9,7 +9,7 @@ appended; a start learns the same from the log.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -78,6 +78,8 @@ class StableOffsets:
         self._slice_cost = slice_cost
         self._roster: Roster[_Queue] = Roster()
         self._queues: dict[tuple[bytes, int], _Queue] = {}
+        self.transactional: Collection[tuple[bytes, int]] = self._queues.keys()
+        """Partitions with transactions, open or aborted; others need not be asked about."""
         self._by_producer: dict[int, set[tuple[bytes, int]]] = {}
         self.on_ended: list[Callable[[tuple[bytes, int], int], None]] = []
         """Told of each marker: its partition and its offset, which holds nothing to be read."""
@@ -88,8 +90,6 @@ class StableOffsets:
 
     def last_stable(self, topic_id: bytes, queue_id: int, high_watermark: int) -> int:
         """Return the offset up to which every transaction has ended, as far as may be seen."""
-        if not self._queues:
-            return high_watermark
         queue = self._queues.get((topic_id, queue_id))
         if queue is None:
             return high_watermark

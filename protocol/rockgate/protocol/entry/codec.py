@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from rockgate.protocol.entry.checksum import crc32
@@ -37,7 +38,7 @@ _HEADS: Final = {
     )
     for flags in (0, BORN_HOST_V6, STORE_HOST_V6, BORN_HOST_V6 | STORE_HOST_V6)
 }
-_HOST_FLAGS: Final = BORN_HOST_V6 | STORE_HOST_V6
+HOST_FLAGS: Final = BORN_HOST_V6 | STORE_HOST_V6
 _HEAD_V4: Final = _HEADS[0]
 HEAD_SIZE_V4: Final = _HEAD_V4.size
 MESSAGE_SIZE_V4: Final = HEAD_SIZE_V4 + 1 + 2 + CHECKSUM_SIZE
@@ -93,7 +94,7 @@ class Entry(NamedTuple):
 
 def head_size(sys_flag: int) -> int:
     """Return the size of everything before the body."""
-    return _HEADS[sys_flag & _HOST_FLAGS].size
+    return _HEADS[sys_flag & HOST_FLAGS].size
 
 
 def topic_magic(topic: bytes) -> int:
@@ -122,7 +123,7 @@ def pack_head(
     # The struct would cut a host that is too wide, or fill up one that is not, in silence.
     assert len(born_host) == (HOST_SIZE_V6 if sys_flag & BORN_HOST_V6 else HOST_SIZE_V4)
     assert len(store_host) == (HOST_SIZE_V6 if sys_flag & STORE_HOST_V6 else HOST_SIZE_V4)
-    return _HEADS[sys_flag & _HOST_FLAGS].pack(
+    return _HEADS[sys_flag & HOST_FLAGS].pack(
         total_size,
         magic,
         body_crc,
@@ -227,9 +228,9 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
         raise EntryError(f"{end_max - at} bytes left; an entry head is {HEAD_SIZE_V4}")
     fields = _HEAD_V4.unpack_from(buffer, at)
     body_at = at + HEAD_SIZE_V4
-    if fields[7] & _HOST_FLAGS:
+    if fields[7] & HOST_FLAGS:
         fields = _read_wide_head(buffer, at, end_max, fields[7])
-        body_at = at + _HEADS[fields[7] & _HOST_FLAGS].size
+        body_at = at + _HEADS[fields[7] & HOST_FLAGS].size
     total_size, magic, body_size = fields[0], fields[1], fields[14]
     end = at + total_size
     if end > end_max:
@@ -254,7 +255,7 @@ def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
 
 
 def _read_wide_head(buffer: Buffer, at: int, end_max: int, flags: int) -> tuple[Any, ...]:
-    head = _HEADS[flags & _HOST_FLAGS]
+    head = _HEADS[flags & HOST_FLAGS]
     if at + head.size > end_max:
         raise EntryError(f"{end_max - at} bytes left; its head is {head.size}")
     return head.unpack_from(buffer, at)
@@ -275,7 +276,7 @@ def verify(view: memoryview, at: int, limit: int, position: int) -> tuple[int, i
         if (
             topic_sizes is not None
             and its_position == position
-            and not flags & _HOST_FLAGS
+            and not flags & HOST_FLAGS
             and tail_at + _TAIL_MIN <= end <= limit
         ):
             (topic_size,) = topic_sizes.unpack_from(view, tail_at)
@@ -301,15 +302,16 @@ def verify(view: memoryview, at: int, limit: int, position: int) -> tuple[int, i
     return entry.total_size, entry.sys_flag, entry.store_ms
 
 
-_WHOLE: Final = struct.Struct(">II4xi4xq")
+# Loops of readers look at every entry with one of these two. They are no functions of their own,
+# because a call would cost more than the look.
+identify: Final[Callable[..., tuple[int, int, int, int]]] = struct.Struct(">II4xi4xq").unpack_from
+"""Return size, magic, queue id and offset of the entry in a buffer, at 0 or where it is said."""
 
-
-def identify(view: memoryview, at: int = 0) -> tuple[int, int, int, int]:
-    """Return size, magic, queue id and offset of an entry in full; a reader's cheap check."""
-    return _WHOLE.unpack_from(view, at)
-
-
-_PLACES: Final = struct.Struct(f">II4xi4xq8xi{HEAD_SIZE_V4 - SYS_FLAG_AT - 8}xI")
+identify_body: Final[Callable[..., tuple[int, int, int, int, int, int]]] = struct.Struct(
+    f">II4xi4xq8xi{HEAD_SIZE_V4 - SYS_FLAG_AT - 8}xI"
+).unpack_from
+"""Return the same, the flags, and the size of the body, if no flag is one of `HOST_FLAGS`: with
+longer hosts in the head the body is elsewhere, and `places` knows where."""
 
 
 def places(buffer: Buffer, at: int) -> tuple[int, int, int, int, int, int]:
@@ -318,29 +320,18 @@ def places(buffer: Buffer, at: int) -> tuple[int, int, int, int, int, int]:
     Nothing is checked but the room for a head: a reader compares what it knows, and trusts the
     rest of an entry that was whole when it was written.
     """
-    size, magic, queue_id, offset, flags, body_size = _PLACES.unpack_from(buffer, at)
-    if not flags & _HOST_FLAGS:
+    size, magic, queue_id, offset, flags, body_size = identify_body(buffer, at)
+    if not flags & HOST_FLAGS:
         return size, magic, queue_id, offset, at + HEAD_SIZE_V4, body_size
-    body_at = at + _HEADS[flags & _HOST_FLAGS].size
+    body_at = at + _HEADS[flags & HOST_FLAGS].size
     (body_size,) = _U32.unpack_from(buffer, body_at - 4)
     return size, magic, queue_id, offset, body_at, body_size
-
-
-def batch_places(buffer: Buffer, at: int) -> tuple[int, int, int, int, int, int, int]:
-    """Return what `places` does, and the flags: those of a batch say whether it is sent as it is.
-
-    A function of its own, for the loop that calls it for every batch that is read.
-    """
-    size, magic, queue_id, offset, flags, body_size = _PLACES.unpack_from(buffer, at)
-    if not flags & _HOST_FLAGS:
-        return size, magic, queue_id, offset, flags, at + HEAD_SIZE_V4, body_size
-    return size, magic, queue_id, offset, flags, *places(buffer, at)[4:]
 
 
 def body_of(view: memoryview) -> memoryview:
     """Return the body of one whole entry that is known to be valid."""
     (flags,) = _U32.unpack_from(view, SYS_FLAG_AT)
-    body_at = _HEADS[flags & _HOST_FLAGS].size
+    body_at = _HEADS[flags & HOST_FLAGS].size
     (size,) = _U32.unpack_from(view, body_at - 4)
     return view[body_at : body_at + size]
 

@@ -35,7 +35,7 @@ from rockgate.protocol.entry import (
 from rockgate.store.clock import Clock
 from rockgate.store.errors import EntryTooLarge
 from rockgate.store.log.draft import NO_HOST, Draft, Shape, Stamp, Written, enclosed, pack_group
-from rockgate.store.log.segments import Segment, Segments
+from rockgate.store.log.segments import Segments
 from rockgate.store.log.walk import Walk
 
 MOVED_SIZE = 128
@@ -69,6 +69,8 @@ class CommitLog:
     ) -> None:
         """Open the log in these segments; recovery found that it ends at `end`."""
         self.segments = segments
+        self.segment_at = segments.find
+        """Returns the segment that holds a position; None if it was deleted."""
         self.digging = segments.digging
         self._clock_ms = clock.now_ms
         self._store_host = store_host
@@ -357,10 +359,6 @@ class CommitLog:
         return now_ms
 
     # Reading
-
-    def segment_at(self, position: int) -> Segment | None:
-        """Return the segment that holds a position; None if it was deleted."""
-        return self.segments.find(position)
 
     def slice(self, position: int, size: int) -> memoryview | None:
         """Return an entry's bytes without copying; None if its segment was deleted."""

@@ -32,19 +32,16 @@ HASTE_WINDOWS = 4
 class Segment:
     """One mapped file of the log."""
 
-    __slots__ = ("mapping", "populated", "size", "start")
+    __slots__ = ("end", "mapping", "populated", "size", "start")
 
     def __init__(self, start: int, mapping: Mapping, *, populated: int = 0) -> None:
         self.start = start
         self.size = mapping.size
+        self.end = start + mapping.size
+        """The position at which the next segment starts."""
         self.mapping = mapping
         self.populated = populated
         """Number of bytes, from the segment's start, whose pages are populated."""
-
-    @property
-    def end(self) -> int:
-        """The position at which the next segment starts."""
-        return self.start + self.size
 
 
 def segment_name(start: int) -> str:

@@ -21,9 +21,10 @@ from collections.abc import Callable
 from rockgate.protocol.entry import (
     DELAYED,
     HEAD_SIZE_V4,
+    HOST_FLAGS,
     MAGIC_BATCH,
-    batch_places,
     identify,
+    identify_body,
     places,
 )
 from rockgate.store.errors import OffsetOutOfRange
@@ -111,7 +112,7 @@ class Reader:
             at = position - start
             if entry_size < HEAD_SIZE_V4 or position + entry_size > stop:
                 raise misplaced(queue, base, position)
-            total, magic, its_queue, its_offset, flags, body_at, body_size = batch_places(view, at)
+            total, magic, its_queue, its_offset, flags, body_size = identify_body(view, at)
             if total != entry_size or its_offset != base or its_queue != queue_id:
                 raise misplaced(queue, base, position)
             if magic != MAGIC_BATCH:
@@ -120,6 +121,9 @@ class Reader:
             if flags & DELAYED:
                 is_at_delayed = True
                 break
+            body_at = at + HEAD_SIZE_V4
+            if flags & HOST_FLAGS:
+                *_, body_at, body_size = places(view, at)
             if size + body_size > size_max and (size or not at_least_one):
                 break
             bodies.append(view[body_at : body_at + body_size])
@@ -241,7 +245,7 @@ class Reader:
             at = position - start
             if entry_size < HEAD_SIZE_V4 or position + entry_size > stop:
                 raise misplaced(queue, base, position)
-            total, magic, its_queue, its_offset, _, _ = places(view, at)
+            total, magic, its_queue, its_offset = identify(view, at)
             if total != entry_size or its_offset != base or its_queue != queue_id:
                 raise misplaced(queue, base, position)
             if magic == MAGIC_BATCH:

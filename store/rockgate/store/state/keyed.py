@@ -58,6 +58,8 @@ class KeyedFold(Generic[K, V]):
         self._journal = journal
         self._slice_places = slice_places
         self._records: dict[K, Record[K, V]] = {}
+        self.has: Callable[[K], bool] = self._records.__contains__
+        """Whether there is a record; the dictionary's own method, for every pull asks."""
         self._roster: Roster[Record[K, V]] = Roster()
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(list[tuple[key, value | None]]).decode

@@ -6,7 +6,7 @@ JSON. A group without settings has RocketMQ's defaults.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
@@ -23,6 +23,8 @@ class GroupSettings:
         self._fold: KeyedFold[str, bytes] = KeyedFold(
             journal, name="rocketmq groups", topic=TOPIC, key=str, value=bytes
         )
+        self.is_set: Callable[[str], bool] = self._fold.has
+        """Whether a group's settings were set."""
         # Every pull asks: what was read is remembered beside the bytes that it was read from.
         self._decoded: dict[str, tuple[bytes, SubscriptionGroupConfig]] = {}
 
@@ -44,10 +46,6 @@ class GroupSettings:
             self._decoded.clear()
         self._decoded[group] = (stored, settings)
         return settings
-
-    def is_set(self, group: str) -> bool:
-        """Whether they were set."""
-        return self._fold.find(group) is not None
 
     def names(self) -> Iterator[str]:
         """Groups whose settings were set."""

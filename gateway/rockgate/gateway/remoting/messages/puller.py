@@ -75,12 +75,15 @@ class Puller:
         """The longest read so far, with what had to be brought in for it."""
         self._reader = reader
         self._stable_offsets = stable_offsets
+        self._transactional = stable_offsets.transactional
         self._transcoder = transcoder
         self._cold_reads = cold_reads
 
     def end(self, queue: Queue) -> int:
         """The offset behind the last that readers may see."""
         high_watermark = self._reader.high_watermark(queue)
+        if not self._transactional:
+            return high_watermark
         return self._stable_offsets.last_stable(queue.topic_id, queue.queue_id, high_watermark)
 
     def pull(
