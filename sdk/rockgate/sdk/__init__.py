@@ -31,7 +31,13 @@ if TYPE_CHECKING:
     from rockgate.sdk.consumer.pull.membership import MembershipSettings
     from rockgate.sdk.consumer.pull.pull_consumer import PullConsumer, PullResult
     from rockgate.sdk.consumer.pull.pull_tasks import PullTasks
-    from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model, Start
+    from rockgate.sdk.consumer.settings import (
+        ConsumerSettings,
+        FlowLimits,
+        Model,
+        OffsetStore,
+        Start,
+    )
     from rockgate.sdk.errors import (
         Closed,
         ErrorCode,
@@ -77,7 +83,9 @@ _NAMES: Final = {
     ),
     "rockgate.sdk.consumer.consumer": ("Consumer",),
     "rockgate.sdk.consumer.delivery.redelivery": ("DeadLetter", "Retry"),
-    "rockgate.sdk.consumer.settings": ("ConsumerSettings", "FlowLimits", "Model", "Start"),
+    "rockgate.sdk.consumer.settings": (
+        *("ConsumerSettings", "FlowLimits", "Model", "OffsetStore", "Start"),
+    ),
     "rockgate.sdk.consumer.broker_calls": ("PullStatus",),
     "rockgate.sdk.consumer.pull.lite_pull": ("LitePullConsumer",),
     "rockgate.sdk.consumer.pull.lite_settings": ("LitePullSettings",),
@@ -151,6 +159,7 @@ __all__ = [
     "NoRoute",
     "NotRocketMQ",
     "NotSupported",
+    "OffsetStore",
     "Outcome",
     "Overloaded",
     "Producer",

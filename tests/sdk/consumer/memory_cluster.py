@@ -109,6 +109,14 @@ class MemoryCluster:
     def pulls(self, topic: str = "t") -> list[Asked]:
         return [each for each in self.of(11) if each.fields["topic"] == topic]
 
+    def heartbeats(self, group: str = "g") -> list[Asked]:
+        """Those that tell of a group."""
+        return [
+            each
+            for each in self.of(34)
+            if group in {told.group_name for told in each.body(HeartbeatBody).consumer_data_set}
+        ]
+
     def times(self, code: int, broker: str | None = None) -> list[float]:
         """When a code was asked for, to a tenth of a second."""
         return [round(each.at_s, 1) for each in self.of(code, broker)]
@@ -130,7 +138,7 @@ class MemoryCluster:
             return Command(17, remark="no route")
         body = {
             "brokerDatas": [
-                {"brokerName": name, "cluster": "c", "brokerAddrs": {"0": f"{name}:1"}}
+                {"brokerName": name, "cluster": "c", "brokerAddrs": {"0": f"{name}:10"}}
                 for name in counts
             ],
             "queueDatas": [
@@ -147,7 +155,7 @@ class MemoryBroker:
     def __init__(self, cluster: MemoryCluster, name: str) -> None:
         self.name = name
         self.cluster = cluster
-        self.peer = cluster.net.listen(f"{name}:1")
+        self.peer = cluster.net.listen(f"{name}:10")
         self.queues: dict[tuple[str, int], Stored] = {}
         self.locks: dict[tuple[str, int], str] = {}
         self.sent_back: list[dict[str, str]] = []

@@ -13,7 +13,7 @@ from tests.waiting import until
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.headers.topics import CreateTopicHeader
-from rockgate.sdk import Client, Closed, Message, Producer
+from rockgate.sdk import Client, Message, Producer
 from rockgate.sdk.consumer.consumer import Consumer
 from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Start
 from rockgate.sdk.received import Received
@@ -130,12 +130,6 @@ async def test_a_paused_consumer_takes_no_part_in_rounds_until_it_is_resumed(
         assert set(member.queues) == before
         seen.consumer.resume()
         await until(lambda: not any(queue.topic == topic for queue in member.queues), "a round")
-
-
-async def test_a_consumer_that_is_not_open_cannot_be_paused(name_server: str) -> None:
-    consumer = Consumer(name_server, group="g", topics=["t"])
-    with pytest.raises(Closed, match="not open"):
-        consumer.pause()
 
 
 # Subscribing while it runs

@@ -65,12 +65,14 @@ class Client:
         rpc_hooks: Sequence[RpcHook] = (),
         dial: Dial = dial_tcp,
         settings: LinkSettings | None = None,
+        upkeep_s: float = UPKEEP_S,
         now_ms: Callable[[], int] = wall_ms,
     ) -> None:
         """`name_servers`: host:port, several with semicolons between, or a list.
 
         `instance` is this client's name on its host; without one it is the process and a number.
-        With `vip_channel` brokers are dialled at their second port, two below the first.
+        With `vip_channel` brokers are dialled at their second port, two below the first. Routes are
+        asked for again and heartbeats sent every `upkeep_s`.
         """
         addresses = addresses_of(name_servers)
         name = instance or f"{os.getpid()}#{next(_numbers)}"
@@ -99,7 +101,7 @@ class Client:
         """Every master of the cluster, while somebody here answers checks."""
         self._groups: set[str] = set()
         self._upkeep = Upkeep(
-            UPKEEP_S,
+            upkeep_s,
             {
                 "refreshing routes": self.routes.refresh,
                 "refreshing brokers": self._find_masters,

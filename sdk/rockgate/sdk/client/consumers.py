@@ -20,6 +20,10 @@ CODES: Final = (
 """What brokers ask of a member of a group."""
 
 
+class GroupTaken(ValueError):
+    """The group is consumed in this client already."""
+
+
 class GroupConsumer(Protocol):
     """One member of one group."""
 
@@ -47,7 +51,7 @@ class Consumers:
     def add(self, group: str, consuming: GroupConsumer) -> None:
         """From now on heartbeats tell of the group, whose name is the one that travels."""
         if group in self._by_group:
-            raise ValueError(
+            raise GroupTaken(
                 f"The client already has a consumer of group {group}. "
                 "Use another group, or another `instance`."
             )

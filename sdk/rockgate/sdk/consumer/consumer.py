@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, overload
 
 from rockgate.sdk.client.client import Client
+from rockgate.sdk.client.consumers import GroupTaken
 from rockgate.sdk.client.shared_clients import Lease
 from rockgate.sdk.consumer.delivery.concurrent import ConcurrentDispatch
 from rockgate.sdk.consumer.delivery.inbox import Inbox
@@ -26,15 +27,17 @@ from rockgate.sdk.consumer.delivery.observed import Call, Observed
 from rockgate.sdk.consumer.delivery.orderly import OrderlyDispatch, verdict_of
 from rockgate.sdk.consumer.delivery.retry_topic import RetryTopic
 from rockgate.sdk.consumer.holding import Dispatch
+from rockgate.sdk.consumer.life import Life, State
 from rockgate.sdk.consumer.member import Member, OnQueues
 from rockgate.sdk.consumer.observation import Observation
+from rockgate.sdk.consumer.queues.pauses import Pauses
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.consumer.signals import setting
-from rockgate.sdk.consumer.subscription import Subscription, by_sql, by_tags
+from rockgate.sdk.consumer.subscription import Subscription, by_tags, wanted
 from rockgate.sdk.errors import Closed
 from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.message import check_group
-from rockgate.sdk.namespaces import unwrap, wrap
+from rockgate.sdk.namespaces import wrap
 from rockgate.sdk.observe.statistics import ConsumerStatistics
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
@@ -93,15 +96,15 @@ class Consumer:
         self._subscriptions: dict[str, Subscription] = {}
         """By the topic as the application knows it; each names it as it travels."""
         self._listeners = Listeners(workers=self._settings.workers)
-        wanted = topics if isinstance(topics, Mapping) else dict.fromkeys(topics, "*")
-        for topic, expression in wanted.items():
-            self._subscriptions[topic] = self._subscription(topic, expression, None)
+        given = topics if isinstance(topics, Mapping) else dict.fromkeys(topics, "*")
+        for topic, expression in given.items():
+            self._subscriptions[topic] = by_tags(wrap(namespace, topic), expression)
         self._member: Member | None = None
         self._workers: ConcurrentDispatch | OrderlyDispatch | None = None
         self._inbox = Inbox()
         self._unsettled: tuple[Received, Call] | None = None
-        self._was_opened = False
-        self._opened, self._closed = asyncio.Event(), asyncio.Event()
+        self._life = Life()
+        self._pauses = Pauses()
         self._may_end = asyncio.Event()
         """Set when it is closed, or a signal asks for that."""
 
@@ -121,9 +124,9 @@ class Consumer:
         A coroutine function runs on the loop, any other in one of `workers` threads. What it
         returns and raises says what becomes of the messages (docs/reference/sdk.md, "Listeners").
         """
-        if self._was_opened:
+        if self._life.state is not State.CREATED:
             raise Closed("Listeners are registered before the consumer is opened.")
-        subscription = self._subscription(topic, tags, sql)
+        subscription = wanted(wrap(self._namespace, topic), tags, sql)
 
         def register(listener: Callable[[Any], Any]) -> Callable[[Any], Any]:
             self._listeners.add(topic, listener, batch)
@@ -135,34 +138,28 @@ class Consumer:
     @property
     def statistics(self) -> ConsumerStatistics:
         """How it does now: rates over the last minute, what is cached, and how far it is behind."""
-        member = self._member
-        if member is None:
+        if self._member is None:
             return self._observation.figures()
-        return self._observation.figures(member.holding.assignment, member.pull_counts)
+        return self._observation.figures(self._member.holding.assignment, self._member.pull_counts)
 
     # Life
 
     async def open(self) -> Self:
         """Join the group and begin to pull; a consumer is opened once."""
-        if self._was_opened:
-            raise Closed("The consumer is already open; a consumer can be opened only once.")
+        if self._life.state is State.CREATED:
+            self._check()
+        with self._life.opening(may_retry=GroupTaken):
+            await self._join()
+        return self
+
+    def _check(self) -> None:
         if not self._subscriptions:
             raise ValueError("The consumer subscribes to no topics.")
         if not self._settings.auto_commit and not (self._settings.is_orderly and self._listeners):
             raise ValueError("Manual commit is for listeners of an orderly consumer.")
-        missing = sorted(topic for topic in self._subscriptions if topic not in self._listeners)
-        if self._listeners and missing:
-            raise ValueError(f"Topics without a listener: {', '.join(missing)}.")
-        self._was_opened = True
-        try:
-            return await self._join()
-        except BaseException:
-            self._closed.set()
-            raise
-        finally:
-            self._opened.set()
+        self._listeners.check(self._subscriptions)
 
-    async def _join(self) -> Self:
+    async def _join(self) -> None:
         client = await self._lease.open()
         try:
             self._observed = self._observation.over(client, self._settings.consume_timeout_s)
@@ -177,21 +174,18 @@ class Consumer:
             self._lease.abort()
             raise
         self._member = member
-        return self
 
     async def close(self, timeout_s: float = CLOSE_S) -> None:
         """Stop pulling, wait for listeners up to the time-out, commit, and leave the group.
 
         What was not finished by then is redelivered. A close that is cancelled waits for nothing.
         """
-        if not self._was_opened:
-            return
-        await self._opened.wait()
+        await self._life.settled()
         member = self._member
         if member is None:
-            await self._closed.wait()
             return
         self._member = None
+        self._life.turn(State.CLOSING)
         self._inbox.close()
         until_s = asyncio.get_running_loop().time() + timeout_s
         try:
@@ -212,7 +206,7 @@ class Consumer:
             await self._lease.close()
         finally:
             self._listeners.close()
-            self._closed.set()
+            self._life.turn(State.CLOSED)
             self._may_end.set()
 
     async def run(self) -> None:
@@ -246,6 +240,10 @@ class Consumer:
     def queues(self) -> Sequence[Queue]:
         """The queues that this member reads now, those of its group's retry topic included."""
         return () if self._member is None else self._member.queues
+
+    async def queues_of(self, topic: str) -> list[Queue]:
+        """All queues of a topic that may be read, whoever reads them."""
+        return await self._running.queues_of(wrap(self._namespace, topic))
 
     # Reading
 
@@ -295,35 +293,53 @@ class Consumer:
         listener: Callable[[Any], Any] | None = None,
         batch: int | None = None,
     ) -> None:
-        """Consume another topic from now on, or other messages of one; `batch` is as `on` has it.
+        """Consume another topic from now on, or other messages of one; from `open` on before it.
 
-        What was pulled before may still come by the former expression.
+        `batch` is as `on` has it. What was pulled before may still come by the former expression.
         """
-        member = self._running
-        if bool(self._listeners) is (listener is None and topic not in self._listeners):
+        await self._life.settled()
+        self._life.check_alive()
+        has_listener = listener is not None or topic in self._listeners
+        if self._member is not None and bool(self._listeners) is not has_listener:
             raise ValueError("A listener is needed where others are, and only there.")
-        subscription = self._subscription(topic, tags, sql)
+        subscription = wanted(wrap(self._namespace, topic), tags, sql)
         if listener is None and batch is not None:
             raise ValueError("Without a listener there is nothing to give a batch to.")
         if listener is not None:
             self._listeners.add(topic, listener, batch)
             if isinstance(self._workers, OrderlyDispatch):
                 self._workers.take_up_to(max(self._settings.batch_max, self._listeners.batch_max))
-        await member.subscribe(subscription)
+        if self._member is not None:
+            await self._member.subscribe(subscription)
         self._subscriptions[topic] = subscription
 
     async def unsubscribe(self, topic: str) -> None:
         """Consume a topic no more; its listener stays, for what is still on its way."""
-        await self._running.unsubscribe(wrap(self._namespace, topic))
+        await self._life.settled()
+        self._life.check_alive()
+        if self._member is not None:
+            await self._member.unsubscribe(wrap(self._namespace, topic))
         self._subscriptions.pop(topic, None)
 
     def pause(self, *topics: str) -> None:
         """Pull no more of these topics, or of all; what was pulled is still delivered."""
-        self._running.pause(self._wire(topics) or None)
+        self._life.check_alive()
+        self._pauses.pause(self._wire(topics))
 
     def resume(self, *topics: str) -> None:
         """Pull these topics again, or all."""
-        self._running.resume(self._wire(topics) or None)
+        self._life.check_alive()
+        self._pauses.resume(self._wire(topics))
+        if self._member is not None:
+            self._member.resumed()
+
+    def resize(self, workers: int) -> None:
+        """Have so many listeners run at once from now on; those that run are not interrupted."""
+        self._life.check_alive()
+        self._settings = replace(self._settings, workers=workers)
+        self._listeners.resize(workers)
+        if self._workers is not None:
+            self._workers.resize(workers)
 
     # Private
 
@@ -357,10 +373,11 @@ class Consumer:
             resend,
             namespace=self._namespace,
             statistics=self._observation.statistics,
-            on_assigned=self._unwrapped(self._on_assigned),
-            on_revoked=self._unwrapped(self._on_revoked),
+            on_assigned=self._on_assigned,
+            on_revoked=self._on_revoked,
             direct=self._consume if self._listeners else None,
             hooks=self._observation.hooks,
+            pauses=self._pauses,
         )
 
     async def _consume(self, messages: Sequence[Received]) -> int | None:
@@ -373,18 +390,5 @@ class Consumer:
             call.done = int(message.was_settled and not message.was_retried)
             call.end()
 
-    def _subscription(self, topic: str, tags: str, sql: str | None) -> Subscription:
-        name = wrap(self._namespace, topic)
-        return by_tags(name, tags) if sql is None else by_sql(name, sql)
-
     def _wire(self, topics: Sequence[str]) -> list[str]:
         return [wrap(self._namespace, topic) for topic in topics]
-
-    def _unwrapped(self, callback: OnQueues | None) -> OnQueues | None:
-        """A callback that is notified of queues as the application knows them."""
-        if callback is None or not self._namespace:
-            return callback
-        notify = callback
-        return lambda queues: notify(
-            [Queue(unwrap(self._namespace, each.topic), each.broker, each.id) for each in queues]
-        )

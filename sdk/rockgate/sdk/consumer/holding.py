@@ -17,14 +17,14 @@ from typing import Final, Protocol
 from rockgate.sdk.consumer.broker_calls import BrokerCalls, by_broker
 from rockgate.sdk.consumer.delivery.settlement import QueueSettlement, SettleContext
 from rockgate.sdk.consumer.offsets.first import start_offset
-from rockgate.sdk.consumer.offsets.store import OffsetStore
+from rockgate.sdk.consumer.offsets.store import GroupOffsets
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.assignment import Assignment
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.queues.puller import PullContext, PullCounts, Puller
 from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model
 from rockgate.sdk.consumer.subscription import Subscription
-from rockgate.sdk.errors import Closed, SdkError
+from rockgate.sdk.errors import Closed, SdkError, TimedOut, Unreachable
 from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
@@ -63,7 +63,7 @@ class HoldingContext:
 
     calls: BrokerCalls
     settings: ConsumerSettings
-    store: OffsetStore
+    store: GroupOffsets
     dispatch: Dispatch
     settling: SettleContext
     pull_counts: PullCounts
@@ -116,19 +116,26 @@ class Holding:
     # Taking up
 
     async def take_up(self, missing: Collection[Queue]) -> list[Queue]:
-        """Start consuming queues; returns those that were acquired."""
+        """Start consuming queues, those of each broker by themselves; those that were acquired."""
         locked = await self.lock(missing) if self.is_locking else set(missing)
+        parts = by_broker(queue for queue in missing if queue in locked)
+        taken = await asyncio.gather(*map(self._take_up, parts.values()))
+        return sorted(queue for part in taken for queue in part)
+
+    async def _take_up(self, queues: Sequence[Queue]) -> list[Queue]:
+        """The queues of one broker, as far as their first offsets are known."""
         taken: list[Queue] = []
-        for queue in missing:
-            if queue not in locked:
-                continue
+        for queue in queues:
             try:
                 # Read after the lock was acquired: its previous owner has persisted it by now.
                 offset = await self._first_offset(queue)
             except Closed:
                 raise
-            except SdkError as failed:
-                _log.warning("offset of %s/%s/%d: %s", *_parts(queue), failed)
+            except (TimedOut, Unreachable) as failed:
+                _log.warning("%d queues of %s: %s", len(queues) - len(taken), queue.broker, failed)
+                break
+            except Exception as failed:  # noqa: BLE001 # a store of the application's may raise it
+                _log.warning("%s/%s/%d is not consumed yet: %s", *_parts(queue), failed)
                 continue
             now_s = asyncio.get_running_loop().time()
             cached = self.assignment.acquire(queue, now_s)

@@ -24,14 +24,16 @@ from rockgate.sdk.consumer.broker_calls import BrokerCalls
 from rockgate.sdk.consumer.delivery.expiry import send_back_hanging
 from rockgate.sdk.consumer.delivery.settlement import Resend, SettleContext, SettleCounts
 from rockgate.sdk.consumer.holding import Dispatch, Holding, HoldingContext
+from rockgate.sdk.consumer.offsets.given import GivenOffsets
 from rockgate.sdk.consumer.offsets.local import LocalOffsets
 from rockgate.sdk.consumer.offsets.store import (
     BrokerOffsets,
     FileOffsets,
-    OffsetStore,
+    GroupOffsets,
     default_folder,
 )
 from rockgate.sdk.consumer.offsets.table import OffsetTable
+from rockgate.sdk.consumer.queues.pauses import Pauses
 from rockgate.sdk.consumer.queues.puller import PullCounts
 from rockgate.sdk.consumer.queues.rounds import Rounds, connect, over_topics, share_of
 from rockgate.sdk.consumer.server_requests import AskedMember, Direct, ServerRequests
@@ -40,6 +42,7 @@ from rockgate.sdk.consumer.subscription import SQL92, Subscription, by_tags
 from rockgate.sdk.errors import Closed
 from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.message import RETRY_PREFIX
+from rockgate.sdk.namespaces import unwrap
 from rockgate.sdk.observe.statistics import Statistics
 from rockgate.sdk.results import Queue
 
@@ -69,6 +72,7 @@ class Member:
         on_revoked: OnQueues | None = None,
         direct: Direct | None = None,
         hooks: Sequence[ConsumeHook] = (),
+        pauses: Pauses | None = None,
     ) -> None:
         self._client = client
         self._group = group
@@ -81,8 +85,7 @@ class Member:
             self._subscriptions[retry.topic] = retry
         self._version = self._pull_version = client.now_ms()
         self._calls = BrokerCalls(client, group, namespace)
-        self._paused: set[str] = set()
-        self._is_suspended = False
+        self.pauses = pauses or Pauses()
         self._rounds = Rounds(group, settings.rebalance_s)
         self._tasks: list[asyncio.Task[None]] = []
         self.offsets = OffsetTable()
@@ -104,7 +107,7 @@ class Member:
                 ),
                 pull_counts=self.pull_counts,
                 subscription=self._subscription,
-                is_paused=self.is_paused,
+                is_paused=self.pauses.is_paused,
                 announce=client.announce,
                 changed=self._rounds.wake,
                 hooks=hooks,
@@ -137,6 +140,7 @@ class Member:
             is_complete = await self.rebalance()
         except BaseException:
             self._client.remove_consumer(self._group)
+            await self.stop_pulling()
             raise
         settings = self.settings
         expire_s = min(EXPIRE_S, settings.consume_timeout_s)
@@ -166,7 +170,7 @@ class Member:
             await self.holding.leave()
         finally:
             self._client.remove_consumer(self._group)
-        await _tell(self._on_revoked, queues)
+        await self._tell(self._on_revoked, queues)
 
     # What is consumed
 
@@ -174,6 +178,10 @@ class Member:
     def queues(self) -> list[Queue]:
         """The queues that are consumed here now."""
         return sorted(self.holding.held)
+
+    async def queues_of(self, topic: str) -> list[Queue]:
+        """All queues of a topic, whoever consumes them."""
+        return self._named(sorted((await self._client.routes.readable(topic)).readable))
 
     async def subscribe(self, subscription: Subscription) -> None:
         """Consume a topic from now on, or others of its messages."""
@@ -188,25 +196,9 @@ class Member:
             await self._tell_brokers()
             self._rounds.wake()
 
-    def pause(self, topics: Iterable[str] | None = None) -> None:
-        """Pull nothing of some topics, or of any; what was pulled is still delivered."""
-        if topics is None:
-            self._is_suspended = True
-        else:
-            self._paused.update(topics)
-
-    def resume(self, topics: Iterable[str] | None = None) -> None:
-        """Pull them again, or everything."""
-        if topics is None:
-            self._is_suspended = False
-            self._paused.clear()
-        else:
-            self._paused.difference_update(topics)
+    def resumed(self) -> None:
+        """What was paused is pulled again, after a round that begins at once."""
         self._rounds.wake()
-
-    def is_paused(self, topic: str) -> bool:
-        """Whether nothing of a topic is to be pulled now."""
-        return self._is_suspended or topic in self._paused
 
     # Heartbeats and brokers' requests
 
@@ -231,7 +223,7 @@ class Member:
 
     async def rebalance(self) -> bool:
         """One round; whether everything could be done."""
-        if self._is_suspended:
+        if self.pauses.is_all:
             return True
         topics = list(self._subscriptions)
         before = set(self.holding.assignment)
@@ -257,7 +249,7 @@ class Member:
         is_released = await self._release(assignment.release(topic, share.mine, now_s))
         missing = assignment.missing(share.mine)
         taken = await self.holding.take_up(missing)
-        await _tell(self._on_assigned, taken)
+        await self._tell(self._on_assigned, taken)
         if taken:
             _log.info(
                 "group %s consumes %d of %d queues of %s",
@@ -271,7 +263,7 @@ class Member:
     async def _release(self, dropped: Sequence[Queue]) -> bool:
         """Give dropped queues up; whether all of them could be."""
         released = [queue for queue in dropped if await self.holding.release(queue)]
-        await _tell(self._on_revoked, released)
+        await self._tell(self._on_revoked, released)
         return len(released) == len(dropped)
 
     async def _check(self, subscription: Subscription) -> None:
@@ -307,7 +299,9 @@ class Member:
 
     # Private
 
-    def _offset_store(self) -> OffsetStore:
+    def _offset_store(self) -> GroupOffsets:
+        if self.settings.offset_store is not None:
+            return GivenOffsets(self.settings.offset_store)
         if self.settings.model is Model.CLUSTERING:
             return BrokerOffsets(self._calls)
         folder = self.settings.offsets_folder or default_folder(self._client.id, self._group)
@@ -317,13 +311,17 @@ class Member:
         found = self._subscriptions.get(topic)
         return None if found is None else (found, self._pull_version)
 
+    async def _tell(self, callback: OnQueues | None, queues: Sequence[Queue]) -> None:
+        if callback is None or not queues:
+            return
+        try:
+            result = callback(self._named(queues))
+            if isawaitable(result):
+                await result
+        except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+            _log.exception("callback for %d queues failed", len(queues))
 
-async def _tell(told: OnQueues | None, queues: Sequence[Queue]) -> None:
-    if told is None or not queues:
-        return
-    try:
-        result = told(queues)
-        if isawaitable(result):
-            await result
-    except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
-        _log.exception("callback for %d queues failed", len(queues))
+    def _named(self, queues: Iterable[Queue]) -> list[Queue]:
+        """Queues as the application knows them."""
+        namespace = self._calls.namespace
+        return [Queue(unwrap(namespace, each.topic), each.broker, each.id) for each in queues]

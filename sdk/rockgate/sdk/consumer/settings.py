@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from rockgate.protocol.remoting.bodies.clients import ConsumerData
 from rockgate.sdk.consumer.allocation import Allocation, Averagely
+from rockgate.sdk.results import Queue
 
 RETRY_COUNT_MAX: Final = 16
 LOCK_S_MAX: Final = 30.0
@@ -57,6 +59,22 @@ class Start(Enum):
     END = "CONSUME_FROM_LAST_OFFSET"
     BEGINNING = "CONSUME_FROM_FIRST_OFFSET"
     TIME = "CONSUME_FROM_TIMESTAMP"
+
+
+class OffsetStore(Protocol):
+    """Keeps the offsets of one group. Queues carry the names of topics as they travel."""
+
+    async def load(self) -> None:
+        """Make ready; once, when the consumer is opened. What this raises ends that."""
+
+    async def read(self, queue: Queue) -> int | None:
+        """The offset of the first message that is not consumed; None for a queue that is new.
+
+        What this raises is logged, and the queue is not consumed until it can be read.
+        """
+
+    async def save(self, offsets: Mapping[Queue, int]) -> None:
+        """Keep these; what this raises is logged, and they are to be saved again later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +132,8 @@ class ConsumerSettings:
     lock_renew_s: float = 20.0
     lock_s_max: float = LOCK_S_MAX
     """How long a queue is consumed in order without its lock being renewed."""
+    offset_store: OffsetStore | None = None
+    """Where the group's progress is kept, if not at brokers or in a file."""
     offsets_folder: Path | None = None
     """Where a broadcasting group keeps its offsets; else `~/.rocketmq_offsets/<client>/<group>`."""
     rebalance_s: float = 20.0

@@ -66,3 +66,8 @@ def by_sql(topic: str, expression: str) -> Subscription:
     if not text:
         raise InvalidMessage(f"Subscription of {topic}: the SQL expression is empty.")
     return Subscription(topic=topic, expression=text, kind=SQL92)
+
+
+def wanted(topic: str, tags: str, sql: str | None) -> Subscription:
+    """By SQL if there is some, else by tags."""
+    return by_tags(topic, tags) if sql is None else by_sql(topic, sql)

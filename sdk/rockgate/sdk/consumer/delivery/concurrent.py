@@ -49,15 +49,30 @@ class ConcurrentDispatch:
         self._settings = settings
         self._waiting: deque[_Batch] = deque()
         self._idle: deque[asyncio.Future[None]] = deque()
-        self._workers: list[asyncio.Task[None]] = []
+        self._size = 0
+        self._workers: dict[int, asyncio.Task[None]] = {}
+        """By number; those from `_size` on end when their listeners do."""
         self._later: set[asyncio.TimerHandle] = set()
         self._running_count = 0
         self._is_closing = False
 
     def start(self) -> None:
         """Begin, on the loop that runs."""
+        self.resize(self._settings.workers)
+
+    def resize(self, workers: int) -> None:
+        """Have so many listeners run at once from now on; those that run are not interrupted."""
+        if self._is_closing:
+            return
         loop = asyncio.get_running_loop()
-        self._workers = [loop.create_task(self._work()) for _ in range(self._settings.workers)]
+        self._size = workers
+        for number in range(workers):
+            worker = self._workers.get(number)
+            if worker is None or worker.done():
+                self._workers[number] = loop.create_task(self._work(number))
+        # Those that are too many find out by themselves.
+        while self._idle:
+            self._wake()
 
     def submit(
         self,
@@ -81,9 +96,9 @@ class ConcurrentDispatch:
         if not self._workers:
             return 0
         try:
-            _, left = await asyncio.wait(self._workers, timeout=timeout_s)
+            _, left = await asyncio.wait(self._workers.values(), timeout=timeout_s)
         finally:
-            for worker in self._workers:
+            for worker in self._workers.values():
                 worker.cancel()
         return len(left)
 
@@ -101,9 +116,9 @@ class ConcurrentDispatch:
                 waiter.set_result(None)
                 return
 
-    async def _work(self) -> None:
+    async def _work(self, number: int) -> None:
         waiting = self._waiting
-        while not self._is_closing:
+        while not self._is_closing and number < self._size:
             if not waiting:
                 waiter = asyncio.get_running_loop().create_future()
                 self._idle.append(waiter)

@@ -16,7 +16,7 @@ import asyncio
 import contextvars
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
@@ -66,10 +66,23 @@ class Listeners:
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
         self._by_topic[topic] = _Listener(function, is_async, batch_max)
 
+    def check(self, topics: Iterable[str]) -> None:
+        """ValueError if some of these topics have a listener and others have none."""
+        missing = sorted(topic for topic in topics if topic not in self._by_topic)
+        if self._by_topic and missing:
+            raise ValueError(f"Topics without a listener: {', '.join(missing)}.")
+
     @property
     def batch_max(self) -> int:
         """The most messages that one of them is given at once."""
         return max((each.batch_max or 1 for each in self._by_topic.values()), default=1)
+
+    def resize(self, workers: int) -> None:
+        """Have so many threads from now on; what runs in the others ends there."""
+        self._workers = workers
+        if self._pool is not None:
+            self._pool.shutdown(wait=False)
+            self._pool = None
 
     def close(self) -> None:
         """Begin nothing more in threads. One that hangs is not waited for."""

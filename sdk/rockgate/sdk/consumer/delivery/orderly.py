@@ -17,6 +17,7 @@ from rockgate.sdk.consumer.delivery.concurrent import Listener
 from rockgate.sdk.consumer.delivery.order import Due, QueueOrder, Rest, Ruling, Run, Verdict
 from rockgate.sdk.consumer.delivery.redelivery import DEAD_LETTER, DeadLetter, Retry
 from rockgate.sdk.consumer.delivery.settlement import QueueSettlement
+from rockgate.sdk.consumer.delivery.turns import Turns
 from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.settings import ConsumerSettings, Model
 from rockgate.sdk.errors import Closed, SdkError
@@ -66,12 +67,16 @@ class OrderlyDispatch:
         self._consumed_by = consumed_by
         self._settings = settings
         self._batch_max = settings.batch_max
-        self._turns = asyncio.Semaphore(settings.workers)
+        self._turns = Turns(settings.workers)
         self._queues: set[_QueueTask] = set()
         self._is_closing = False
 
     def start(self) -> None:
         """Nothing runs before a queue has messages."""
+
+    def resize(self, workers: int) -> None:
+        """Have so many listeners run at once from now on; those that run are not interrupted."""
+        self._turns.resize(workers)
 
     def submit(
         self,
@@ -120,7 +125,7 @@ class _QueueTask:
         settlement: QueueSettlement,
         settings: ConsumerSettings,
         consumed_by: OrderlyListener | Offers,
-        turns: asyncio.Semaphore,
+        turns: Turns,
     ) -> None:
         self._cached = cached
         self._settlement = settlement
@@ -196,6 +201,8 @@ class _QueueTask:
     async def _run(self) -> None:
         try:
             while not self._is_closing:
+                if self._turns.are_too_many:
+                    self._end_turn()
                 if not self._has_turn and self._offers is None:
                     await self._turns.acquire()
                     self._has_turn = True

@@ -20,7 +20,7 @@ DEFAULT_FOLDER: Final = ".rocketmq_offsets"
 _log: Final = logging.getLogger(__name__)
 
 
-class OffsetStore(Protocol):
+class GroupOffsets(Protocol):
     """Keeps offsets beyond the life of a process."""
 
     async def load(self) -> None:
