@@ -207,7 +207,7 @@ def test_a_strategy_is_given_both_lists_sorted_and_its_answer_is_what_is_consume
             Heard(cluster, client, settings=settings) as heard,
         ):
             data = cluster.members["g"][client.id]
-            cluster.members["g"] |= {"10.0.0.9@z": data, "10.0.0.10@y": data}
+            cluster.members["g"] |= {"10.0.0.10@y": data, "~last": data, "10.0.0.9@z": data}
             await pass_time(21)
             assert mine(heard) == [("b", 0), ("b", 1)]
             seen = [each for each in chosen.seen if each[2][0].topic == "t"][-1]
@@ -216,7 +216,7 @@ def test_a_strategy_is_given_both_lists_sorted_and_its_answer_is_what_is_consume
                 *(("a", number) for number in range(11)),
                 *(("b", number) for number in range(2)),
             ]
-            assert seen[3] == sorted(["10.0.0.10@y", "10.0.0.9@z", client.id])
+            assert seen[3] == sorted(["10.0.0.10@y", "10.0.0.9@z", client.id, "~last"])
 
     run(scenario())
     topics = [Queue("t2", "a", 0), Queue("t", "b", 0), Queue("t", "a", 10), Queue("t", "a", 9)]
