@@ -1,7 +1,7 @@
-"""Messages that are alike, read column by column.
+"""Similar messages, read by column.
 
-Messages of one producer are often as large as each other in all their parts. A run of those takes
-one unpacking each, and what they must agree in is compared for all together.
+Messages of one producer often have parts of equal sizes. For a run of those, one unpack per message
+is enough, and the fields that must be equal are compared for all of them together.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from rockgate.store.queues.view import QueueView
 from rockgate.store.read.slices import UNUSUAL, Alike
 
 MESSAGES_MAX = 500
-"""Messages of one run: small ones would otherwise delay all other requests."""
+"""Maximum number of messages per run, so that small ones do not delay other requests."""
 
 ALIKE_MIN = 8
-"""Messages from which on it is worth to read them as columns."""
+"""Minimum number of messages for which reading by column is worthwhile."""
 
 IsCold = Callable[[int, int], bool]
-"""Whether any byte between two positions has to be brought in first."""
+"""Whether any byte between two positions must be loaded first."""
 
 
 def read_alike(
     log: CommitLog, queue: QueueView, offset: int, end: int, size_max: int, is_cold: IsCold | None
 ) -> Alike | None:
-    """Return messages before `end` if they are many, none cold, and alike; None otherwise."""
+    """Return messages before `end` if they are many, similar, and none is cold; else None."""
     walked = queue.walk(offset)
     units = list(islice(walked, ALIKE_MIN))
     size = units[0][2] if units else size_max + 1
@@ -74,6 +74,6 @@ def read_alike(
 
 @lru_cache(maxsize=256)
 def _message(body_size: int, topic_size: int, properties_size: int) -> struct.Struct:
-    """A whole message entry: what a reader compares, and what it hands out."""
+    """A whole message entry: the fields that a reader compares, and those it returns."""
     head = ">II4xi4xq8xiq36xI"
     return struct.Struct(f"{head}{body_size}s{topic_size}sH{properties_size}s{CHECKSUM_SIZE}x")

@@ -1,7 +1,7 @@
-"""Looking up entries by position or by key: only what a reader of their queue would be given.
+"""Looking up entries by position or by key, as far as a reader of their queue sees them.
 
-Positions and keys come from outside, from ids that clients kept and from an index that may be
-damaged, so everything is compared with the log and with the queue before it is shown.
+Positions and keys come from clients and from an index that may be damaged, so everything is
+compared with the log and the queue before it is returned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rockgate.store.write.dispatch import owner_of
 
 
 class Lookup:
-    """Finds entries. Owned by the store, and keeps nothing."""
+    """Finds entries. Owned by the store, and stateless."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class Lookup:
     def entry(self, position: int) -> tuple[Queue, Slice] | None:
         """Return the entry that starts at a position, and its queue; None if none is visible there.
 
-        Any number is accepted. The first offsets of a batch may have been deleted, and those
-        that may be seen end at the high watermark: the caller looks at the offset it wants.
+        Any number is accepted. The first offsets of a batch may be deleted, and the visible ones
+        end at the high watermark: the caller checks the offset it needs.
         """
         try:
             found = self._log.read(position) if position >= 0 else None
@@ -57,7 +57,7 @@ class Lookup:
         return queue, Slice(unit, view[entry.start : entry.end])
 
     def stored_ms(self, position: int) -> int | None:
-        """Return when the entry at a position was stored, whatever it is; None if there is none."""
+        """Return when the entry at a position was stored, of any kind; None if there is none."""
         found = self._log.read(position)
         return None if found is None else found[1].store_ms
 
@@ -73,7 +73,7 @@ class Lookup:
     ) -> list[int]:
         """Return positions of entries with a unique key or one of KEYS, newest first.
 
-        `batch_keys` tells the keys of a batch at a position; else it is opened here and now.
+        `batch_keys` returns the keys of a batch at a position; without it, batches are decoded.
         """
         if self._keys is None:
             return []
@@ -89,7 +89,7 @@ class Lookup:
         )
 
     def _visible(self, view: memoryview, entry: Entry) -> tuple[Queue, Unit] | None:
-        """Return queue and unit of an entry if a reader of the queue would get this very one."""
+        """Return queue and unit of an entry if it is the one that a reader of the queue gets."""
         topic = owner_of(self._topics, view, entry)
         queue = self._queues.find(topic.id, entry.queue_id) if topic is not None else None
         if queue is None:
@@ -99,7 +99,7 @@ class Lookup:
             return None
         if offset >= self._reader.high_watermark(queue):
             return None
-        # While an entry and its moved copy are both there, one of them counts.
+        # While an entry and its relocated copy both exist, only one of them counts.
         unit = queue.find(max(offset, queue.log_start))
         if unit is None or unit.position != entry.position:
             return None

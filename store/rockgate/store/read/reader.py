@@ -1,17 +1,17 @@
 """Reads the entries of a queue, never beyond what is visible.
 
-What is visible ends at the high watermark: under sync flush that is what is on disk, so that
-nothing is visible which a power cut could take back; under async it is the end. A queue that is
-turned to sync goes on showing what it has shown. Every read here is clamped to it, whatever end it
-was asked for, and there is no other way to an entry from outside of the store.
+Visibility ends at the high watermark: with sync flush that is the flushed position, so that nothing
+is visible which a power failure could undo; with async flush it is the end. A queue that is
+switched to sync keeps visible what was visible. Every read is clamped to it, whatever end is
+requested, and there is no other way to read an entry from outside the store.
 
-Kafka's side reads the bodies of batch entries and nothing around them; RocketMQ's is handed message
-entries as they lie, in as few slices as possible. An entry of the other kind ends a run, for it is
-read in another way, and so does a batch of which records wait. The loops over units are the
-server's hottest: they make one slice per entry and nothing else.
+Kafka's side reads the bodies of batch entries only; RocketMQ's side gets message entries without
+copying, in as few slices as possible. An entry of the other kind ends a run, because it is read
+differently, and so does a batch with delayed records. The loops over units are the hottest of the
+server: they create one slice per entry and nothing else.
 
-Entries that are cold are not touched. They are noted, and their sizes counted, so that whoever asks
-can have them brought in and ask again.
+Cold entries are not touched. They are collected, and their sizes counted, so that the caller can
+have them loaded and read again.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from rockgate.store.read.alike import MESSAGES_MAX, read_alike
 from rockgate.store.read.slices import Alike, Batches, MessageRun, Slice, entry_of, misplaced
 
 BATCHES_MAX = 4_096
-"""Batches of one run: small ones would otherwise hold up everybody else."""
+"""Maximum number of batches per run, so that small ones do not delay other requests."""
 
 UNITS_MAX = 1_024
-"""Units that one run of messages looks at, however few of them a filter wants."""
+"""Maximum number of units that one run of messages visits, however few match its filter."""
 
 AcceptsCode = Callable[[int], bool]
 AcceptsEntry = Callable[[memoryview], bool | None]
-"""Whether an entry is wanted; None ends the run before it: enough was looked at."""
+"""Whether an entry is accepted; None ends the run before it, because enough was examined."""
 
-_new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_new = tuple.__new__  # skips the call of NamedTuple._make
 
 
 class Reader:
-    """Reads queues, for everybody. Owned by the store, and keeps nothing."""
+    """Reads queues. Owned by the store, and stateless."""
 
     def __init__(self, log: CommitLog, flusher: Flusher, residency: PageResidency) -> None:
         self._log = log
@@ -59,12 +59,12 @@ class Reader:
         self._residency = residency
 
     def high_watermark(self, queue: QueueView) -> int:
-        """Return the offset behind the last one that is visible."""
+        """Return the offset after the last visible one."""
         if not queue.is_sync:
             return queue.next_offset
         visible_end = queue.visible_end
         if visible_end < queue.next_offset:
-            own: Queue = queue  # type: ignore[assignment]  # the store gave it out itself
+            own: Queue = queue  # type: ignore[assignment]  # each view is a Queue
             visible_end = max(visible_end, own.end_before(self._flusher.flushed))
             own.visible_end = visible_end
         return visible_end
@@ -81,9 +81,9 @@ class Reader:
     ) -> Batches:
         """Return the bodies of batch entries from the one that holds `offset` on.
 
-        Whole ones, of at most `size_max` bytes together and before the offset `end`; with
-        `at_least_one` the first may be larger. Cold ones are added to `cold` instead, unless that
-        is None.
+        Whole batches before the offset `end`, of at most `size_max` bytes in total; with
+        `at_least_one` the first one may be larger. Cold ones are added to `cold` instead, unless
+        that is None.
         """
         if queue.is_sync and end > queue.visible_end:
             end = min(end, self.high_watermark(queue))
@@ -143,9 +143,9 @@ class Reader:
         at_least_one: bool,
         cold: list[Place] | None,
     ) -> list[Slice]:
-        """Return message entries from the one at `offset` on, up to a batch entry; as `batches`.
+        """Return message entries from `offset` on, up to a batch entry; limits as in `batches`.
 
-        Their own sizes are counted, envelopes included.
+        Sizes are those of whole entries, including envelopes.
         """
         if queue.is_sync and end > queue.visible_end:
             end = min(end, self.high_watermark(queue))
@@ -185,7 +185,7 @@ class Reader:
     def alike(
         self, queue: QueueView, offset: int, end: int, size_max: int, *, may_be_cold: bool
     ) -> Alike | None:
-        """Return what `messages` does if these are many, none cold, and alike; None otherwise."""
+        """Return the same as `messages` if they are many, similar, and none is cold; else None."""
         if queue.is_sync and end > queue.visible_end:
             end = min(end, self.high_watermark(queue))
         is_cold = self._is_cold if may_be_cold else None
@@ -208,7 +208,7 @@ class Reader:
         accepts: AcceptsEntry | None = None,
         cold: list[Place] | None = None,
     ) -> MessageRun:
-        """Return entries from `offset` on and before `end`; the first may be larger than asked.
+        """Return entries from `offset` up to `end`; the first one may exceed `size_max`.
 
         Cold ones are added to `cold` instead, unless that is None, and end the run.
         """
@@ -226,7 +226,8 @@ class Reader:
                 break
             looked += 1
             if taken == 1 and accepts_code is not None and not accepts_code(code):  # noqa: SIM102
-                # What the queue can tell is not read; only a batch of one has no code there.
+                # The queue's tag code decides without reading the entry; only a batch of one has
+                # none.
                 if code or not self._is_batch(queue, fields):
                     following = base + 1
                     continue
@@ -274,7 +275,7 @@ class Reader:
     def entry(self, queue: QueueView, unit: Unit) -> Slice:
         """Return the entry of a unit; OffsetOutOfRange if it is not visible yet.
 
-        StoreCorrupt if there is another one.
+        StoreCorrupt if the position holds another entry.
         """
         if queue.is_sync and unit.base >= queue.visible_end:
             visible_end = self.high_watermark(queue)

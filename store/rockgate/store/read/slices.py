@@ -1,4 +1,4 @@
-"""What reads return, and how a unit of a queue is held to the entry that it names.
+"""What reads return, and how a unit is verified against its entry.
 
 Everything is a view of the log: nothing is copied, and a view keeps its segment mapped.
 """
@@ -22,11 +22,11 @@ from rockgate.store.queues.queueindex import Unit
 from rockgate.store.queues.view import QueueView
 
 UNUSUAL = COMPRESSED | MOVED | BORN_HOST_V6 | STORE_HOST_V6
-"""Flags of a message that is not to be handed out as it is, or has another head."""
+"""Flags of a message that cannot be returned unchanged, or has a different header."""
 
 
 class Slice(NamedTuple):
-    """One entry as it lies in the log."""
+    """One entry in the mapped log."""
 
     unit: Unit
     entry: memoryview
@@ -38,15 +38,15 @@ class Batches(NamedTuple):
     bodies: list[memoryview]
     size: int
     next_offset: int
-    """The offset behind the run."""
+    """The offset after the run."""
     is_at_message: bool
     """Whether a message entry ended it."""
     is_at_delayed: bool = False
-    """Whether a batch ended it of which records wait."""
+    """Whether a batch with delayed records ended it."""
 
 
 class Alike(NamedTuple):
-    """Messages with bodies of one size and properties of one size, none of them unusual."""
+    """Messages whose bodies have one size and whose properties have one size, none unusual."""
 
     first: Unit
     last: Unit
@@ -63,15 +63,15 @@ class MessageRun(NamedTuple):
     size: int
     message_count: int
     next_offset: int
-    """The offset to go on at, behind everything that was looked at."""
+    """The offset to continue from, after everything that was examined."""
     batch: Slice | None
     """The batch entry that ended the run."""
 
 
 def entry_of(log: CommitLog, queue: QueueView, unit: Unit) -> Slice:
-    """Return the entry of a unit, whether visible or not; StoreCorrupt if there is another one.
+    """Return the entry of a unit, visible or not; StoreCorrupt if another entry is there.
 
-    Sealed units are read without a checksum, so each is compared with what it points to.
+    Sealed units are read without a checksum, so each one is compared with its entry.
     """
     view = log.slice(unit.position, unit.size)
     if view is None or len(view) < HEAD_SIZE_V4:
@@ -83,7 +83,7 @@ def entry_of(log: CommitLog, queue: QueueView, unit: Unit) -> Slice:
 
 
 def misplaced(queue: QueueView, offset: int, position: int) -> StoreCorrupt:
-    """Return the error of a unit that points to no entry of its own."""
+    """Return the error for a unit that does not point to its entry."""
     return StoreCorrupt(
         f"Index of queue {queue.queue_id} of {queue.topic.decode()}",
         position,

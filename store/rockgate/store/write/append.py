@@ -119,7 +119,7 @@ class Appender:
         """Append a batch entry that takes `count` offsets; `stamp` may write into its body."""
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
-        own: Queue = queue  # type: ignore[assignment]  # every queue that the store returns is one
+        own: Queue = queue  # type: ignore[assignment]  # each view is a Queue
         offset = queue.next_offset
         if stamp is None or properties or sys_flag or born_host is not NO_HOST:
             draft = Draft(
@@ -200,7 +200,7 @@ class Appender:
         """
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
-        own: Queue = queue  # type: ignore[assignment]  # every queue that the store returns is one
+        own: Queue = queue  # type: ignore[assignment]  # each view is a Queue
         properties = contents.properties
         assert properties, "there are messages"
         assert not sys_flag & TRANSACTION_ROLLBACK, "no part of a transaction"
@@ -272,7 +272,7 @@ class Appender:
         self._index(draft, written)
 
     def _enter(self, queue: QueueView, draft: Draft, written: Written) -> None:
-        own: Queue = queue  # type: ignore[assignment]  # every queue that the store returns is one
+        own: Queue = queue  # type: ignore[assignment]  # each view is a Queue
         position, size, store_ms = written
         code = _code(draft.properties)
         own.add(position, size, draft.batch_count or 1, store_ms, draft.born_ms, code)
