@@ -1,8 +1,7 @@
 """Epochs: each writer of the log appends one before anything else.
 
-An epoch says which life of the server an entry belongs to: whatever lies between two epoch entries
-was appended by one of them. Kafka's leader epochs follow from it, and later the place to which a
-replica truncates.
+An epoch identifies one run of the server: everything between two epoch entries was appended by one
+run. Kafka's leader epochs follow from it, and later the position to which a replica truncates.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _SLICE_ITEMS = 2_000
 
 
 class Epoch(NamedTuple):
-    """One life of the server, and where it begins in the log."""
+    """One run of the server, and where it begins in the log."""
 
     number: int
     position: int
@@ -40,13 +39,14 @@ class Epochs:
     def __init__(self) -> None:
         self._epochs: list[Epoch] = []
         self.is_awaited = False
-        """Whether this start's own entry is still to come: there was no room, nothing is taken."""
+        """Whether the entry of this run is not appended yet, for lack of space; writes are
+        rejected."""
         self.awaited_number = 0
         """The number of that entry, if it is not simply the next."""
 
     @property
     def current(self) -> int:
-        """The newest epoch, which may be that of an entry to come; 0 before the first."""
+        """The newest epoch, which may belong to an entry to come; 0 before the first."""
         return max(self.next_number, self.awaited_number) if self.is_awaited else self._last
 
     @property
@@ -59,24 +59,24 @@ class Epochs:
         return list(self._epochs)
 
     def at(self, position: int) -> int:
-        """Return the epoch that a position of the log was written in."""
+        """Return the epoch in which a position of the log was written."""
         index = bisect_right(self._epochs, position, key=lambda epoch: epoch.position) - 1
         return self._epochs[index].number if index >= 0 else 0
 
     @property
     def next_number(self) -> int:
-        """The number that the next epoch has if nobody else gives one."""
+        """The number of the next epoch, unless one is assigned from elsewhere."""
         return self._last + 1
 
     def next_change(self, number: int | None = None) -> bytes:
-        """Return the body of the entry that begins an epoch, the next one unless it is named."""
+        """Return the body of the entry that begins an epoch, by default the next one."""
         number = self.next_number if number is None else number
         if number < self.next_number:
             raise ValueError(f"Epoch {number} cannot follow epoch {self._last}.")
         return _CHANGE.pack(_FORMAT, number)
 
     def apply(self, change: Change) -> None:
-        """Take in the start of an epoch."""
+        """Apply the beginning of an epoch."""
         what, body = "Epoch entry", change.body
         check_format(body[0] if body else 0, _FORMAT, what, change.position)
         if len(body) != _CHANGE.size:
@@ -86,7 +86,7 @@ class Epochs:
             self._epochs.append(Epoch(number, change.position))
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all of it: there is one per start, and the first are never let go."""
+        """Yield all epochs: there is one per start, and none is ever removed."""
         items = ((1, _ITEM.size, _ITEM.pack(*epoch)) for epoch in self._epochs)
         for part in sliced(items, _SLICE_ITEMS):
             yield bytes([_FORMAT]) + b"".join(part)
@@ -102,5 +102,5 @@ class Epochs:
             self._epochs.extend(Epoch._make(item) for item in _ITEM.iter_unpack(piece[1:]))
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all epochs."""
         self._epochs = []

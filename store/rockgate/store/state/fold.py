@@ -1,19 +1,19 @@
 """Folded state: everything the server knows besides messages, as a fold over the log.
 
-docs/internals/state.md specifies it. A fold is fed the entries of its system topics in log order,
-keeps what they come to in memory, and can hand its state out in slices while it goes on changing.
-It never writes: a change is appended to the log through a `Journal` and reaches the fold as an
-entry, when it happens and again whenever the log is replayed.
+docs/internals/state.md specifies it. A fold gets the entries of its system topics in log order,
+holds the resulting state in memory, and can yield it in slices while it continues to change. It
+never writes: a change is appended to the log through a `Journal` and reaches the fold as an entry,
+at once and again whenever the log is replayed.
 
-What every fold must keep (a property test holds all of them to it):
-- an item that is there is never set back: it remembers the position of its last change, and a
-  change at an older or equal position leaves it alone;
-- a slice holds whole items as they are at one moment; another slice may be of another moment.
+Rules for every fold, enforced by a property test:
+- an existing item never goes back: it stores the position of its last change, and ignores changes
+  at older or equal positions;
+- a slice contains whole items as of one moment; other slices may be of other moments.
 
-So a snapshot taken in slices between log positions `replay_from` and `needs`, restored, and
-followed by a replay from `replay_from` to the end, is the state at the end.
+So a snapshot taken in slices between log positions `replay_from` and `needs`, restored and followed
+by a replay from `replay_from` to the end, is the state at the end.
 
-This module knows neither what is in a change nor how a snapshot lies on disk.
+This module knows neither the contents of a change nor the format of a snapshot.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rockgate.store.state.snapshots import Snapshots
 log = logging.getLogger(__name__)
 
 CHANGE_SIZE_MAX = 1 << 20
-"""What one change may take; a larger one is several entries of one atomic group."""
+"""Maximum size of a change; a larger one is several entries of one atomic group."""
 
 
 class Change(NamedTuple):
@@ -46,7 +46,7 @@ class Change(NamedTuple):
 
 
 class Journal(Protocol):
-    """Where changes are appended. When a call returns, the folds have applied the change."""
+    """Appends changes. When a call returns, the folds have applied the change."""
 
     def append_state(self, topic: bytes, body: bytes) -> int:
         """Append one change to a system topic and return its position."""
@@ -56,10 +56,10 @@ class Journal(Protocol):
 
 
 class LateJournal:
-    """Lets folds be made before what they write to: the appender needs the folds first."""
+    """Allows folds to be created before their journal: the appender needs the folds first."""
 
     def __init__(self, journal: Callable[[], Journal]) -> None:
-        """Write to what `journal` returns; no fold appends before the store is open."""
+        """Write to the result of `journal`; no fold appends before the store is open."""
         self._journal = journal
 
     def append_state(self, topic: bytes, body: bytes) -> int:
@@ -67,7 +67,7 @@ class LateJournal:
         return self._journal().append_state(topic, body)
 
     def append_states(self, changes: Sequence[tuple[bytes, bytes]]) -> int:
-        """Append changes as one group."""
+        """Append changes as one atomic group."""
         return self._journal().append_states(changes)
 
 
@@ -80,51 +80,51 @@ class Fold(Protocol):
 
     @property
     def topics(self) -> frozenset[bytes]:
-        """The system topics whose entries it wants."""
+        """The system topics whose entries it reads."""
 
     def apply(self, change: Change) -> None:
-        """Take one change in; items that have it or a later one are left alone."""
+        """Apply a change; items that have it already, or a later one, stay unchanged."""
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out the state slice by slice, each about a millisecond of work.
+        """Yield the state slice by slice, each about a millisecond of work.
 
-        The fold may change between two slices. An item that is there throughout must be in one
-        slice; one that comes or goes meanwhile need not be.
+        The fold may change between two slices. An item that exists throughout must be in one slice;
+        one that is added or removed meanwhile need not be.
         """
 
     def restore(self, slices: Iterable[bytes]) -> None:
-        """Replace the state by what the slices hold."""
+        """Replace the state with the contents of the slices."""
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
 
 
 @runtime_checkable
 class BatchFold(Protocol):
-    """A fold that is also fed every batch entry, of whatever topic.
+    """A fold that also gets every batch entry, of any topic.
 
-    Appending does not feed it: whoever appends a batch has its header at hand and tells the fold.
-    A replay comes to the same through `apply_batch`.
+    Appends do not call it: whoever appends a batch has its header and updates the fold directly. A
+    replay gets the same result through `apply_batch`.
     """
 
     def apply_batch(self, change: Change) -> None:
-        """Take one batch entry in; one that is already in changes nothing."""
+        """Apply a batch entry; one that is applied already changes nothing."""
 
 
 class State:
-    """All folds, fed by topic. The store owns it; folds are added before `restore_newest`."""
+    """All folds, by topic. Owned by the store; folds are added before `restore_newest`."""
 
     def __init__(self, folds: Sequence[Fold], snapshots: Snapshots) -> None:
         self._snapshots = snapshots
         self._folds: dict[str, Fold] = {}
         self._wanted_by: dict[bytes, tuple[Fold, ...]] = {}
         self.batch_folds: tuple[BatchFold, ...] = ()
-        """Those that are fed batch entries."""
+        """Those that get batch entries."""
         for fold in folds:
             self.add(fold)
 
     def add(self, fold: Fold) -> None:
-        """Let a fold take part."""
+        """Add a fold."""
         assert fold.name not in self._folds, f"two folds are called {fold.name}"
         self._folds[fold.name] = fold
         for topic in fold.topics:
@@ -138,22 +138,22 @@ class State:
         return tuple(self._folds.values())
 
     def wants(self, topic: bytes) -> bool:
-        """Return whether any fold wants this topic's entries."""
+        """Return whether any fold reads this topic's entries."""
         return topic in self._wanted_by
 
     def apply(self, change: Change) -> None:
-        """Feed one entry to the folds that want it; a moved entry is no change."""
+        """Apply an entry to the folds that read it; a relocated entry is no change."""
         if change.sys_flag & MOVED:
             return
         for fold in self._wanted_by.get(change.topic, ()):
             fold.apply(change)
 
     def restore_newest(self, log_start: int, log_end: int) -> int:
-        """Load the newest snapshot that is whole, and return the position to replay from.
+        """Load the newest valid snapshot, and return the position to replay from.
 
-        Snapshots that know of log beyond `log_end` are removed: what they hold may never have
-        happened. Damaged ones are set aside. With none left, a log that starts at 0 is replayed
-        whole, and any other is refused, because the state before its start is lost.
+        Snapshots that need log beyond `log_end` are removed: their changes may never have happened.
+        Damaged ones are renamed. Without any, a log that starts at 0 is replayed completely, and
+        any other is rejected, because the state before its start is lost.
         """
         for snapshot in self._snapshots.usable(log_start, log_end):
             try:
@@ -166,8 +166,8 @@ class State:
             log.info(
                 "state restored snapshot=%s replay_from=%d", snapshot.name, snapshot.replay_from
             )
-            # A fold that the snapshot does not know starts from all the log there is. The
-            # others have most of that behind them, and a replay from earlier alters nothing.
+            # A fold that is not in the snapshot is replayed from the start of the log. For the
+            # others a replay from earlier changes nothing.
             return snapshot.replay_from if is_complete else log_start
         for fold in self._folds.values():
             fold.clear()
@@ -184,7 +184,7 @@ class State:
         for name, slices in sections:
             fold = self._folds.get(name)
             if fold is None:
-                # Going on would lose that fold's state with the next snapshot.
+                # Continuing would lose that fold's state with the next snapshot.
                 raise FormatTooNew(self._snapshots.path, f"contains unknown fold {name!r}")
             fold.restore(slices)
             restored.add(name)
@@ -195,9 +195,9 @@ class State:
 
 
 def check_format(version: int, version_max: int, what: str, position: int = 0) -> None:
-    """Refuse the first byte of a change or slice when it is no format version known here.
+    """Reject the first byte of a change or slice unless it is a supported format version.
 
-    Of an empty one that byte is 0, which is none.
+    Callers pass 0 for an empty one, which is never valid.
     """
     if version > version_max:
         raise FormatTooNew(what, f"has format {version}; the newest supported is {version_max}")

@@ -1,8 +1,8 @@
 """A fold of small records by key, each set or removed.
 
 docs/internals/state.md describes the bytes. A change is its format and a msgpack array of items,
-each a key and a value; without a value the record goes. All items of one call are one atomic group.
-The last writer of a record wins by position.
+each a key and a value; no value removes the record. All items of one call are one atomic group. The
+last writer of a record wins by position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ V = TypeVar("V")
 
 
 class Record(Generic[K, V]):
-    """A record in its place."""
+    """A record and its slot."""
 
     __slots__ = ("key", "place", "position", "value")
 
@@ -38,7 +38,7 @@ class Record(Generic[K, V]):
 
 
 class KeyedFold(Generic[K, V]):
-    """The fold, and the only way to change it. Keys are hashable as they are decoded."""
+    """The fold, and the only way to change it. Keys must be hashable as decoded."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class KeyedFold(Generic[K, V]):
         value: Any,
         slice_places: int = _SLICE_PLACES,
     ) -> None:
-        """`key` and `value` are the types that records are read as."""
+        """`key` and `value` are the types of decoded records."""
         self.name = name
         self.topics = frozenset({topic})
         self._topic = topic
@@ -65,7 +65,7 @@ class KeyedFold(Generic[K, V]):
         self._decode = msgspec.msgpack.Decoder(list[tuple[key, value | None]]).decode
         self._decode_slice = msgspec.msgpack.Decoder(list[tuple[key, value, int]]).decode
         self.on_changed: list[Callable[[], None]] = []
-        """Called after something has changed; `restore` calls none."""
+        """Called after a change; not by `restore`."""
 
     # Reading
 
@@ -73,12 +73,12 @@ class KeyedFold(Generic[K, V]):
         return len(self._records)
 
     def find(self, key: K) -> V | None:
-        """The value of a record, or None."""
+        """Return the value of a record, or None."""
         record = self._records.get(key)
         return record.value if record is not None else None
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """All records; read it before the next change."""
+        """Yield all records; consume it before the next change."""
         return ((record.key, record.value) for record in self._records.values())
 
     # Changing
@@ -101,13 +101,13 @@ class KeyedFold(Generic[K, V]):
             self._journal.append_states([(self._topic, body) for body in bodies])
 
     def change(self, items: Mapping[K, V | None]) -> bytes:
-        """Return the body of a change of some items, for whoever appends it in a group."""
+        """Return the body of a change of some items, to be appended in a group."""
         return _body([self._encode(item) for item in items.items()])
 
     # The fold
 
     def apply(self, change: Change) -> None:
-        """Take one change in."""
+        """Apply a change."""
         body = change.body
         check_format(body[0] if body else 0, FORMAT, self._what, change.position)
         try:
@@ -137,7 +137,7 @@ class KeyedFold(Generic[K, V]):
             del self._records[key]
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all records, some hundred to a slice."""
+        """Yield all records, some hundred per slice."""
         for part in sliced(self._encoded(), self._slice_places):
             yield bytes((FORMAT,)) + pack_array(part)
 
@@ -150,7 +150,7 @@ class KeyedFold(Generic[K, V]):
             yield 1, len(item), item
 
     def restore(self, slices: Iterable[bytes]) -> None:
-        """Replace everything by what the slices hold."""
+        """Replace everything with the contents of the slices."""
         self.clear()
         what = f"Snapshot of {self.name}"
         for data in slices:
@@ -163,11 +163,11 @@ class KeyedFold(Generic[K, V]):
                 self._set(key, value, position)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._records.clear()
         self._roster.clear()
 
 
 def _body(items: Sequence[bytes]) -> bytes:
-    """A change of items that are encoded already."""
+    """Return a change of encoded items."""
     return bytes((FORMAT,)) + pack_array(items)

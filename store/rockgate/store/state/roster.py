@@ -1,8 +1,8 @@
 """A roster: items in fixed numbered slots, so that an iteration can pause.
 
-A dict cannot be walked while it changes, and listing a million keys first would hold the loop. A
-walk over places can stop after any of them and go on later: what was there when it began and is
-still there has been met exactly once; what came meanwhile may be met or not.
+A dict cannot be iterated while it changes, and copying a million keys first would block the event
+loop. An iteration over slots can pause after any of them and continue later: items present from
+start to end are visited exactly once; items added meanwhile may be visited or not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Roster(Generic[T]):
-    """Numbered places, filled and emptied in constant time. Empty places are filled again."""
+    """Numbered slots, filled and emptied in constant time. Empty slots are reused."""
 
     __slots__ = ("_free", "_places")
 
@@ -31,7 +31,7 @@ class Roster(Generic[T]):
         return thing
 
     def add(self, thing: T) -> int:
-        """Put a thing into a place of its own and return the place."""
+        """Put an item into a slot and return the slot's number."""
         if self._free:
             place = self._free.pop()
             self._places[place] = thing
@@ -40,20 +40,20 @@ class Roster(Generic[T]):
         return len(self._places) - 1
 
     def remove(self, place: int) -> None:
-        """Empty a place."""
+        """Empty a slot."""
         assert self._places[place] is not None, "the place is empty already"
         self._places[place] = None
         self._free.append(place)
 
     def clear(self) -> None:
-        """Empty all places."""
+        """Empty all slots."""
         self._places.clear()
         self._free.clear()
 
     def walk(self, place: int = 0) -> Iterator[tuple[int, T | None]]:
-        """Return each place from one on and what is in it now; None for an empty place.
+        """Yield each slot from a number on with its current item; None for an empty slot.
 
-        Empty places are shown so that the walker can count them as work: after a large removal
+        Empty slots are included so that the caller can count them as work: after a large removal
         there may be a million in a row.
         """
         while place < len(self._places):

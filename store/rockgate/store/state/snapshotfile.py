@@ -4,14 +4,14 @@ docs/internals/state.md specifies it.
 
     header    magic, format version, header size, replay_from, needs, created ms, the folds
               with their slice counts and sizes, and a CRC-32 of all that
-    slices    fold after fold; each slice is size, CRC-32, bytes
+    slices    one fold after the other; each slice is size, CRC-32, bytes
     trailer   file size, a CRC-32 of all slices and then the header, magic
 
-The header is written last, over zeros that were left for it: a file that was never finished has
-no magic. Magic, version, header size and the header's CRC keep their places in every version, so
-that a later release's file is told from a damaged one.
+The header is written last, over zeros reserved for it: an unfinished file has no magic. Magic,
+version, header size and the header's CRC have the same places in every version, so that a file of a
+later release is not taken for a damaged one.
 
-This module does not know what a slice holds, where the file lies or when it is made.
+This module does not know what a slice contains, where the file is or when it is written.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Section(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What a snapshot says about itself."""
+    """The header of a snapshot."""
 
     replay_from: int
     needs: int
@@ -72,7 +72,7 @@ def header_size(names: Sequence[str]) -> int:
 def pack_header(
     replay_from: int, needs: int, created_ms: int, sections: Sequence[Section]
 ) -> bytes:
-    """Return a header, its checksum included."""
+    """Return a header with its checksum."""
     size = header_size([section.name for section in sections])
     assert size <= HEADER_SIZE_MAX, "the folds' names fill the header"
     head = _HEAD.pack(MAGIC, VERSION, 0, size, replay_from, needs, created_ms, len(sections))
@@ -87,7 +87,7 @@ def pack_header(
 
 
 def read_header(file: File) -> Header:
-    """Read and check the header; StoreCorrupt if it is damaged, FormatTooNew if it is not ours."""
+    """Read and verify the header; StoreCorrupt if it is damaged, FormatTooNew if it is newer."""
     head = file.read(0, HEAD_SIZE)
     if len(head) < HEAD_SIZE:
         raise StoreCorrupt(file.name, 0, f"only {len(head)} bytes")
@@ -119,7 +119,7 @@ def _read_sections(name: str, header: bytes, count: int) -> Iterator[Section]:
 
 
 class SnapshotBuilder:
-    """Writes one snapshot file. `add` slices in the folds' order, then `finish`."""
+    """Writes one snapshot file: `add` slices in the order of the folds, then `finish`."""
 
     def __init__(self, file: File, names: Sequence[str], replay_from: int, created_ms: int) -> None:
         self._file = file
@@ -149,7 +149,7 @@ class SnapshotBuilder:
             self._drain()
 
     def finish(self, needs: int) -> int:
-        """Write trailer and header, wait until the file is on disk, and return its size."""
+        """Write trailer and header, fsync the file, and return its size."""
         sections = [
             Section(name, slices, size)
             for name, (slices, size) in zip(self._names, self._counts, strict=True)
@@ -173,13 +173,13 @@ class SnapshotBuilder:
         self._parts = []
         self._waiting = 0
         if self._unsynced >= _SYNC_BYTES:
-            # One large fsync at the end would hold up the log's own on the same disk.
+            # One large fsync at the end would delay those of the log on the same disk.
             self._file.sync()
             self._unsynced = 0
 
 
 class SnapshotReader:
-    """Reads one snapshot file, checking each slice before it is handed out."""
+    """Reads one snapshot file, and verifies each slice before it is returned."""
 
     def __init__(self, file: File) -> None:
         self._file = file
@@ -198,7 +198,7 @@ class SnapshotReader:
         self._file.close()
 
     def sections(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        """Return each fold's name and slices; what the caller leaves unread is still checked."""
+        """Yield each fold's name and slices; slices that the caller skips are verified too."""
         for section in self.header.sections:
             slices = self._slices(section)
             yield section.name, slices
@@ -230,7 +230,7 @@ class SnapshotReader:
         return data
 
     def check_end(self) -> None:
-        """Check the trailer, after all sections were read."""
+        """Verify the trailer, after all sections were read."""
         trailer = self._file.read(self._end, TRAILER_SIZE)
         checksum = crc32(self._file.read(0, self.header.size), self._checksum)
         if trailer != _TRAILER.pack(self._end + TRAILER_SIZE, checksum, END_MAGIC):

@@ -1,11 +1,11 @@
 """Retained snapshots: which exist, which are usable, which part of the log they need.
 
-Files are `snapshots/<replay_from>-<sequence>`, so names sort by age. The two newest are kept, and
-with them the log from the older one's `replay_from` on. While a snapshot is written its name ends
-in `.new`; one that was found damaged is renamed to `.damaged` and goes when it is the oldest.
+Files are `snapshots/<replay_from>-<sequence>`, so names sort by age. The two newest are retained,
+and with them the log from the older one's `replay_from` on. While a snapshot is written its name
+ends in `.new`; a damaged one is renamed to `.damaged` and removed once it is the oldest.
 
-`usable` and `read` belong to the start, `publish` to the writer's thread; `oldest_needed` may be
-asked from anywhere, because what is kept is one tuple that is only ever replaced.
+`usable` and `read` are for the start, `publish` for the writer's thread; `oldest_needed` may be
+called from any thread, because the retained snapshots are one tuple that is only replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DAMAGED: Final = ".damaged"
 
 
 class RetainedSnapshot(NamedTuple):
-    """A snapshot that is in place; they compare by age."""
+    """A finished snapshot; they compare by age."""
 
     replay_from: int
     sequence: int
@@ -55,29 +55,29 @@ class Snapshots:
 
     @property
     def path(self) -> str:
-        """Where they lie."""
+        """The directory's path."""
         return self._directory.path
 
     @property
     def newest(self) -> RetainedSnapshot | None:
-        """The newest one in place."""
+        """The newest finished one."""
         return self._retained[-1] if self._retained else None
 
     def oldest_needed(self) -> int:
-        """Return the position from which on the log must stay.
+        """Return the position from which on the log must be retained.
 
-        Until there are two snapshots that is 0: one alone may turn out to be damaged, and then
-        only the log from its very start could stand in for it.
+        That is 0 until there are two snapshots: a single one may turn out to be damaged, and then
+        only the complete log could replace it.
         """
         return self._retained[0].replay_from if len(self._retained) == RETAINED_COUNT else 0
 
     # At the start
 
     def usable(self, log_start: int, log_end: int) -> list[RetainedSnapshot]:
-        """Clear away what can never be used, and return what can, newest first.
+        """Remove what can never be used, and return usable snapshots, newest first.
 
-        A snapshot that needs log beyond `log_end` goes for good and at once: after the next
-        appends the log would reach that far again, with another history.
+        A snapshot that needs log beyond `log_end` is removed at once: after the next appends the
+        log would reach that far again, with a different history.
         """
         found = []
         for name in self._directory.names():
@@ -119,7 +119,7 @@ class Snapshots:
         return size
 
     def read(self, snapshot: RetainedSnapshot) -> SnapshotReader:
-        """Open one for reading; the caller closes it."""
+        """Open a snapshot for reading; the caller closes it."""
         file = self._directory.open(snapshot.name)
         try:
             return SnapshotReader(file)
@@ -128,7 +128,7 @@ class Snapshots:
             raise
 
     def set_aside(self, snapshot: RetainedSnapshot, damage: StoreCorrupt) -> None:
-        """Take a damaged one out of use, but leave it to be looked at."""
+        """Take a damaged snapshot out of use, but retain it for inspection."""
         log.error("snapshot damaged name=%s reason=%s", snapshot.name, damage)
         self.damaged_count += 1
         self._directory.rename(snapshot.name, snapshot.name + _DAMAGED)
@@ -138,12 +138,12 @@ class Snapshots:
     # In the writer's thread
 
     def next_name(self, replay_from: int) -> tuple[int, str]:
-        """Return the sequence number and the name to write aside under."""
+        """Return the sequence number and the temporary name of the next snapshot."""
         self._sequence += 1
         return self._sequence, snapshot_name(replay_from, self._sequence) + _NEW
 
     def publish(self, snapshot: RetainedSnapshot) -> None:
-        """Move a finished snapshot into place, and let the oldest go."""
+        """Move a finished snapshot into place, and remove the oldest."""
         self._directory.rename(snapshot.name + _NEW, snapshot.name)
         self._directory.sync()
         self._retained = (*self._retained, snapshot)[-RETAINED_COUNT:]

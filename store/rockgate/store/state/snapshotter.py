@@ -1,13 +1,13 @@
 """Takes a snapshot: slices on the event loop's thread, writes and fsyncs in another.
 
-    loop     due? → begin(position) → step() once per turn, a slice each, until it says False
-    thread   step(): write what was handed over; at the end sync the file, have the log synced to
-             `needs`, rename into place, let the oldest go
+    loop     due? → begin(position) → step() once per iteration, a slice each, until it says False
+    thread   step(): write the slices handed over; at the end sync the file, have the log synced to
+             `needs`, rename the file into place, remove the oldest
 
-The two share one `Handover` per snapshot: a queue that one side appends to and the other pops
-from, and plain fields that have one writer each. Neither side ever waits for the other: a taker
-that is too far ahead of the disk takes nothing in that turn. `Snapshotter` schedules both: some
-slices in each of the store's ticks, written by a job.
+The two share one `Handover` per snapshot: a queue that one side appends to and the other pops from,
+and plain fields with one writer each. Neither side ever waits for the other: a taker that is too
+far ahead of the disk skips its turn. `Snapshotter` schedules both: some slices in each of the
+store's ticks, written by a job.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ class SnapshotConfig:
     """How often snapshots are taken."""
 
     bytes_since: int = 32 * _MIB
-    """How much new log makes one due."""
+    """Log growth that makes a snapshot due."""
 
     interval_ms: int = 60_000
-    """How long after the last one any new log makes one due."""
+    """Time since the last snapshot after which any log growth makes one due."""
 
     log_bytes_per_byte: int = 1
-    """How much new log each byte of the last snapshot must have seen before one is due.
+    """Log growth per byte of the last snapshot before the next one is due.
 
-    It bounds what a large state costs under load, at 1 as much as the log's own writing; and what a
-    start replays, which with a million waiting messages would at 8 take most of its time.
+    It limits the cost of a large state under load, at 1 to that of writing the log itself; and the
+    amount that a start replays, which at 8 would dominate it with a million delayed messages.
     """
 
     gap_ms: int = 0
-    """How long after the last one new log alone makes none due."""
+    """Minimum time between snapshots triggered by log growth."""
 
     retry_ms: int = 30_000
-    """How long to wait after one that failed."""
+    """Time to wait after a failed snapshot."""
 
     ahead_bytes_max: int = 8 * _MIB
-    """How much may be taken and not yet written."""
+    """Maximum number of bytes taken but not yet written."""
 
 
 class Source(Protocol):
@@ -66,7 +66,7 @@ class Source(Protocol):
         """Its name in the file."""
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out the state slice by slice."""
+        """Yield the state slice by slice."""
 
 
 class Handover:
@@ -90,11 +90,11 @@ class Handover:
         self.created_ms = created_ms
         self.names = names
         self.slices: deque[tuple[int, bytes]] = deque()
-        # The taker writes these. `needs` is set after the last slice was appended.
+        # Written by the taker. `needs` is set after the last slice was appended.
         self.taken_bytes = 0
         self.needs: int | None = None
         self.is_abandoned = False
-        # The writer writes these.
+        # Written by the writer.
         self.written_bytes = 0
         self.is_failed = False
         self.is_over = False
@@ -119,13 +119,13 @@ class SnapshotWriter:
         self.failed_count = 0
 
     def submit(self, handover: Handover) -> None:
-        """Take on a snapshot; called by the taker."""
+        """Queue a snapshot; called by the taker."""
         self._waiting.append(handover)
 
     def step(self) -> bool:
-        """Write what was handed over and return whether there was anything to do.
+        """Write the slices handed over, and say whether there was anything to do.
 
-        An error ends this snapshot, removes what was written of it, and is raised.
+        An error ends this snapshot, removes its file, and is raised.
         """
         handover = self._handover
         if handover is None:
@@ -183,7 +183,7 @@ class SnapshotWriter:
 
 
 class SnapshotTaker:
-    """The loop's side. `log_end()` is the position behind the last entry the folds have seen."""
+    """The loop's side. `log_end()` is the end of what the folds have applied."""
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class SnapshotTaker:
         return self._handover is not None and not self._handover.is_over
 
     def due(self, now_ms: int, bytes_since: int, *, is_wanted: bool = False) -> bool:
-        """Return whether one should begin, at a monotonic time and this much log after the last.
+        """Say whether a snapshot is due, at a monotonic time and after this much log growth.
 
         One that is wanted is due at once, unless one has just failed.
         """
@@ -228,7 +228,7 @@ class SnapshotTaker:
         return bytes_since >= max(self._config.bytes_since, size * self._config.log_bytes_per_byte)
 
     def begin(self, position: int) -> None:
-        """Begin a snapshot from which a replay starts at `position`, the log's end now."""
+        """Begin a snapshot from which a replay starts at `position`, the current log end."""
         assert not self.is_busy, "one snapshot at a time"
         sources = tuple(self._sources())
         names = [source.name for source in sources]
@@ -240,7 +240,7 @@ class SnapshotTaker:
         self._writer.submit(self._handover)
 
     def step(self) -> bool:
-        """Hand over one slice, and return whether there are more to take."""
+        """Hand over one slice, and say whether there are more."""
         handover = self._handover
         if handover is None or self._slices is None:
             return False
@@ -263,7 +263,7 @@ class SnapshotTaker:
         return True
 
     def abandon(self) -> None:
-        """Give up a snapshot that is being taken; the writer removes what there is of it."""
+        """Abandon the current snapshot; the writer removes its file."""
         if self._handover is not None and self._slices is not None:
             self._slices = None
             self._handover.is_abandoned = True
@@ -272,14 +272,14 @@ class SnapshotTaker:
 _log = logging.getLogger(__name__)
 
 SHARE_MS: Final = 10
-"""For so long since the last tick one slice is taken, of about a millisecond: a tenth of the time.
+"""One slice, of about a millisecond, is taken per this time since the last tick: a tenth of it.
 
-Under load a turn of the loop is many requests long. With one slice in each, a million waiting
-messages would take minutes, and a start would replay what was appended meanwhile.
+Under load one iteration of the loop handles many requests. With one slice in each, a million
+delayed messages would take minutes, and a start would replay everything appended meanwhile.
 """
 SLICES_MAX: Final = 10
 SLICES_MS_MAX: Final = 3
-"""Slices of one tick, and how long they may take: what they take must not be felt."""
+"""Maximum number of slices per tick, and of milliseconds, so that requests are not delayed."""
 
 
 def make_snapshotter(
@@ -294,7 +294,7 @@ def make_snapshotter(
     config: StoreConfig,
     taken_at: int,
 ) -> Snapshotter:
-    """Make what takes the snapshots of a store, and what writes them."""
+    """Create the taker and the writer of a store's snapshots."""
     writer = SnapshotWriter(directory, snapshots, sync_log)
     often = SnapshotConfig(
         bytes_since=config.snapshot_bytes,
@@ -308,7 +308,7 @@ def make_snapshotter(
 
 
 class Snapshotter:
-    """Takes one snapshot after the other, as they become due."""
+    """Takes snapshots as they become due."""
 
     def __init__(
         self,
@@ -326,11 +326,11 @@ class Snapshotter:
         self._clock = clock
         self._jobs = jobs
         self._taken_at = taken_at
-        """Where the last one begins to replay: what lies behind it is in none."""
+        """Where the last one starts to replay: it does not cover what follows."""
         self._ticked_ms = 0
 
     def tick(self, *, is_wanted: bool) -> bool:
-        """Begin one that is due, or take the next slices; say whether there is more to take."""
+        """Begin a snapshot that is due, or take the next slices; say whether there are more."""
         taker, now_ms = self.taker, self._clock.monotonic_ms()
         if not taker.is_busy:
             since = self._log.end - self._taken_at
@@ -360,7 +360,7 @@ class Snapshotter:
             _log.error("Snapshot failed and will be retried: %s", failure)
 
     def take_last(self) -> None:
-        """Give up what is under way, and take a whole one if there is anything new: a stop does."""
+        """At shutdown: abandon the current snapshot, and take a complete one if anything is new."""
         self.taker.abandon()
         self._write()
         if self._log.end > self._taken_at:

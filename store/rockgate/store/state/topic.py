@@ -1,9 +1,9 @@
 """A topic, and its snapshot format.
 
-docs/internals/state.md specifies it. A slice is a format version and a msgpack array of the
-topics' version, topics, and log starts. Log starts are pieces of their own, because a topic may
-have a hundred thousand queues and a slice is a millisecond of work; they may be of a later moment
-than their topic, as the highest offset wins in any order.
+docs/internals/state.md specifies it. A slice is a format version and a msgpack array of the topics'
+version, topics, and log starts. Log starts are separate items, because a topic may have a hundred
+thousand queues and a slice is a millisecond of work; they may be newer than their topic, since the
+highest offset wins in any order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STARTS_PER_PIECE: Final = 2_048
 
 
 class Topic:
-    """A topic as it is now. Only the fold writes to it; whoever holds it sees it change."""
+    """A topic. Only the fold changes it; whoever holds it sees the changes."""
 
     __slots__ = (
         "config",
@@ -47,37 +47,37 @@ class Topic:
     def __init__(self, created: Created, position: int) -> None:
         self.name = created.name
         self.encoded = created.name.encode()
-        """The name as log entries have it."""
+        """The name, encoded as in log entries."""
         self.id = created.topic_id
         self.created_position = position
         self.position = position
-        """Where its last change lies; log starts do not count."""
+        """Position of its last change; log starts do not count."""
         self.queue_count = created.queue_count
-        """The most queues it ever had: queue ids are below this."""
+        """The highest number of queues it ever had: queue ids are below this."""
         self.read_queues = created.queue_count
         self.write_queues = created.queue_count
         self.permit(created.permission)
         self.is_internal = created.is_internal
         self.config: Mapping[str, str] = created.config
         self.policy = DEFAULT_POLICY
-        """What the config means for the store; the fold renews it with the config."""
+        """The store's policy from the config; the fold updates it with the config."""
         self.log_starts: dict[int, int] = {}
-        """The first offset of each queue that does not begin at 0."""
+        """The first offset of each queue that does not start at 0."""
         self.place = -1
 
     def permit(self, permission: int) -> None:
-        """Let consumers read and producers write as a permission says."""
+        """Set what consumers and producers may do."""
         self.permission = permission
-        # Attributes, because every request asks for one of them.
+        # Attributes, because every request reads one of them.
         self.is_readable = bool(permission & READ)
         self.is_writable = bool(permission & WRITE)
 
     def fields(self) -> tuple[object, ...]:
-        """Return all that is known of the topic, to compare two states."""
+        """Return all fields of the topic, to compare two states."""
         return tuple(getattr(self, name) for name in self.__slots__ if name != "place")
 
     def log_start(self, queue_id: int) -> int:
-        """Return the first offset a queue still has."""
+        """Return the first offset that a queue still has."""
         return self.log_starts.get(queue_id, 0)
 
 
@@ -104,7 +104,7 @@ _decoder: Final = msgspec.msgpack.Decoder(_Slice)
 
 
 def save(topic: Topic) -> Iterator[tuple[int, Piece]]:
-    """Return a topic in pieces, each with what it costs; the topic may change between two."""
+    """Yield a topic in pieces, each with its cost; the topic may change between two."""
     size = len(topic.encoded) + sum(len(k) + len(v) for k, v in topic.config.items())
     created = Created(
         name=topic.name,
@@ -139,7 +139,7 @@ def _pieces(offsets: dict[int, int], queue_count: int) -> Iterator[dict[int, int
 
 
 def size_of(piece: Piece) -> int:
-    """Return what a piece takes in a slice."""
+    """Return the size of a piece in a slice."""
     return len(_encoder.encode(piece))
 
 

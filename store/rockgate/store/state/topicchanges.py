@@ -1,11 +1,10 @@
 """Records of topics: validation, and the bodies of their entries.
 
 docs/internals/state.md specifies it. A body is a format version, a kind, and a msgpack array of
-items, so that one entry changes thousands of topics. `encode` makes as many bodies as it takes
-for each to stay within `CHANGE_SIZE_MAX`.
+items, so that one entry changes thousands of topics. `encode` splits items into as many bodies as
+needed for each to stay within `CHANGE_SIZE_MAX`.
 
-Everything but a name's bounds is checked here once, before it is appended; what is read back from
-the log was checked then.
+Everything is validated here once, before it is appended; what is read from the log was valid then.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _FORBIDDEN: Final = re.compile(r"[\x00-\x1f\x7f-\x9f/\ud800-\udfff]")
 
 
 class TopicChangeKind(IntEnum):
-    """What a change does. Part of the format on disk: never change a value."""
+    """The kind of a change. Part of the format on disk: never change a value."""
 
     CREATE = 1
     DELETE = 2
@@ -58,18 +57,18 @@ class NewTopic:
     is_internal: bool = False
 
     def check(self) -> None:
-        """Raise InvalidTopic unless there can be such a topic."""
+        """Raise InvalidTopic unless the topic can be created."""
         check_name(self.name)
         check_queue_count(self.name, self.queue_count)
         check_config(self.name, self.config)
         check_permission(self.name, self.permission)
 
 
-# The items of each kind. Fields are only ever added, at the end and with a default.
+# The items of each kind. Fields are only added, at the end and with a default.
 
 
 class Created(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """A topic's beginning."""
+    """A topic was created."""
 
     name: str
     topic_id: bytes
@@ -80,7 +79,7 @@ class Created(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class QueuesSet(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """How many of a topic's queues are read and written from now on."""
+    """The new numbers of read and write queues of a topic."""
 
     topic_id: bytes
     read_queues: int
@@ -88,21 +87,21 @@ class QueuesSet(msgspec.Struct, array_like=True, gc=False, frozen=True):
 
 
 class ConfigSet(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """A topic's whole config from now on."""
+    """The new config of a topic, as a whole."""
 
     topic_id: bytes
     config: dict[str, str]
 
 
 class PermissionSet(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """A topic's permission from now on."""
+    """The new permission of a topic."""
 
     topic_id: bytes
     permission: int
 
 
 class LogStarts(msgspec.Struct, array_like=True, gc=False, frozen=True):
-    """Offsets below which queues hold nothing any more, by queue id."""
+    """Offsets below which queues hold nothing, by queue id."""
 
     topic_id: bytes
     offsets: dict[int, int]
@@ -120,7 +119,7 @@ _DECODERS: Final[dict[TopicChangeKind, msgspec.msgpack.Decoder[Any]]] = {
 
 
 def encode(kind: TopicChangeKind, items: Sequence[object]) -> Iterator[bytes]:
-    """Return the bodies that carry these items, each within the size of one change."""
+    """Yield the bodies for these items, each within the size of one change."""
     body = bytes((FORMAT, kind)) + _encoder.encode(items)
     if len(body) <= CHANGE_SIZE_MAX:
         yield body
@@ -153,13 +152,13 @@ def deleted_ids(change: Change) -> Sequence[bytes]:
     return decode(change)[1]
 
 
-# What a topic may be.
+# Validation
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidTopic for a name that no log entry or listing could carry.
+    """Raise InvalidTopic for a name that does not fit into a log entry or a listing.
 
-    What else a name may be is for each protocol to say.
+    Each protocol restricts names further.
     """
     found = _FORBIDDEN.search(name)
     if found is not None:
@@ -170,7 +169,7 @@ def check_name(name: str) -> None:
 
 
 def check_queue_count(name: str, count: int, count_min: int = 1) -> None:
-    """Raise InvalidTopic for a number of queues that no topic can have."""
+    """Raise InvalidTopic for an invalid number of queues."""
     if not count_min <= count <= QUEUE_COUNT_MAX:
         raise InvalidTopic(
             f"Topic {name[:80]!r} cannot have {count:,} queues; the range is "
@@ -179,7 +178,7 @@ def check_queue_count(name: str, count: int, count_min: int = 1) -> None:
 
 
 def check_config(name: str, config: Mapping[str, str]) -> None:
-    """Raise InvalidTopic for a config that is too large or not text."""
+    """Raise InvalidTopic for a config that is too large or not valid text."""
     try:
         size = sum(len(key.encode()) + len(value.encode()) for key, value in config.items())
     except UnicodeEncodeError as error:
@@ -197,9 +196,9 @@ def check_permission(name: str, permission: int) -> None:
 
 
 def random_topic_id() -> bytes:
-    """Return a new topic's id.
+    """Return an id for a new topic.
 
-    Its text form never begins with a dash, which a command line would read as an option.
+    Its text form never starts with a dash, which a command line would parse as an option.
     """
     while True:
         topic_id = uuid.uuid4().bytes

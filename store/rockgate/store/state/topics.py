@@ -1,14 +1,14 @@
 """Topics: names, ids, queues, permissions, configs and queue start offsets.
 
-A topic is known by its id. A name belongs to one topic at a time; after delete and create the same
-name is another topic, with another id and a later `created_position`, and whatever the log holds
-below that position belongs to the earlier life and never comes back.
+A topic is identified by its id. A name belongs to one topic at a time; after delete and create the
+same name is another topic, with another id and a later `created_position`, and everything in the
+log before that position belongs to the deleted incarnation and never comes back.
 
-Every change is a state entry, made by one of the methods below: check, append, and by the time
-the append returns `apply` has changed the state. So nothing here is set in two ways.
+Every change is a state entry, made by one of the methods below: validate, append, and when the
+append returns, `apply` has changed the state. So nothing is changed in two ways.
 
-Deleted topics leave nothing behind. A replay may meet the creation of a topic whose deletion is
-already in the state; it then also meets the deletion, because a replay always goes on to the end.
+Deleted topics leave nothing behind. A replay may find the creation of a topic whose deletion is
+already in the state; it then also finds the deletion, because it always continues to the end.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ OnLogStarts = Callable[[Topic, Mapping[int, int]], None]
 _FREEING: Final = frozenset(
     (TopicChangeKind.DELETE, TopicChangeKind.CONFIG, TopicChangeKind.LOG_STARTS)
 )
-"""Changes by which a full disk gets room again: they are taken as upkeep."""
+"""Changes that free disk space: they are accepted as upkeep."""
 
 
 class Topics:
@@ -85,7 +85,8 @@ class Topics:
         self._by_id: dict[bytes, Topic] = {}
         self._roster: Roster[Topic] = Roster()
         self.version = 0
-        """Grows with every change that a listing of topics could show; log starts are not such."""
+        """Increases with every change that is visible in a listing of topics; not with log starts.
+        """
         self.find: Callable[[str], Topic | None] = self._by_name.get
         """Return a topic by name, or None."""
         self.find_id: Callable[[bytes], Topic | None] = self._by_id.get
@@ -94,11 +95,11 @@ class Topics:
         self.on_created: list[OnTopic] = []
         self.on_deleted: list[OnTopic] = []
         self.on_grown: list[OnGrown] = []
-        """With the number of queues it had before."""
+        """Called with the topic and its previous number of queues."""
         self.on_altered: list[OnTopic] = []
-        """Config, permission or the numbers of queues read and written are others now."""
+        """After config, permission or the numbers of read and write queues changed."""
         self.on_log_starts: list[OnLogStarts] = []
-        """With the offsets that moved, by queue id."""
+        """Called with the topic and the offsets that advanced, by queue id."""
 
     # Reading
 
@@ -106,7 +107,7 @@ class Topics:
         return len(self._by_name)
 
     def __iter__(self) -> Iterator[Topic]:
-        """Walk all topics; the walk may pause while topics come and go."""
+        """Iterate over all topics; the iteration may pause while topics are created and deleted."""
         return (topic for _, topic in self._roster.walk() if topic is not None)
 
     def get(self, name: str) -> Topic:
@@ -117,7 +118,7 @@ class Topics:
         return topic
 
     def owner(self, encoded_name: bytes, position: int) -> Topic | None:
-        """Return the topic that a log entry belongs to; None for one of an earlier life."""
+        """Return the topic that a log entry belongs to; None if that incarnation was deleted."""
         topic = self._by_name.get(encoded_name.decode("utf-8", "replace"))
         return topic if topic is not None and topic.created_position <= position else None
 
@@ -128,7 +129,7 @@ class Topics:
         return self.create_many((new,))[0]
 
     def create_many(self, news: Sequence[NewTopic]) -> list[Topic]:
-        """Create all of these topics or, if one of them cannot be, none."""
+        """Create all of these topics or, if one of them is invalid, none."""
         names = set()
         for new in news:
             new.check()
@@ -151,22 +152,22 @@ class Topics:
         )
 
     def delete(self, topics: Iterable[Topic]) -> None:
-        """Delete topics with all they hold; a name may be created again at once."""
+        """Delete topics with everything in them; a name may be created again at once."""
         self._append(
             TopicChangeKind.DELETE, list(dict.fromkeys(self._alive(topic).id for topic in topics))
         )
 
     def grow(self, counts: Mapping[Topic, int]) -> None:
-        """Give topics more queues; fewer than a topic has is InvalidTopic."""
+        """Give topics more queues; InvalidTopic for fewer than a topic has."""
         for topic, count in counts.items():
             check_queue_count(topic.name, count, topic.queue_count)
         self.set_queues({topic: (count, count) for topic, count in counts.items()})
 
     def set_queues(self, queues: Mapping[Topic, tuple[int, int]]) -> None:
-        """Set how many queues are read and how many written.
+        """Set the numbers of read and write queues.
 
-        Either number may shrink, so that readers can empty queues which producers have left. The
-        queues stay: `queue_count` is the most there ever were.
+        Either may shrink, so that consumers can drain queues to which producers no longer write.
+        The queues remain: `queue_count` is the highest number there ever was.
         """
         items = []
         for topic, (read_queues, write_queues) in queues.items():
@@ -177,7 +178,7 @@ class Topics:
         self._append(TopicChangeKind.QUEUES, items)
 
     def set_config(self, configs: Mapping[Topic, Mapping[str, str]]) -> None:
-        """Replace topics' configs, each as a whole."""
+        """Replace the configs of topics, each as a whole."""
         items = []
         for topic, config in configs.items():
             check_config(topic.name, config)
@@ -195,7 +196,7 @@ class Topics:
         self._append(TopicChangeKind.PERMISSION, items)
 
     def advance_log_starts(self, starts: Mapping[Topic, Mapping[int, int]]) -> None:
-        """Move the first offsets of queues forward; what would not move forward is left out."""
+        """Advance the log starts of queues; those that would not advance are skipped."""
         items = []
         for topic, offsets in starts.items():
             known = self._alive(topic).log_starts
@@ -229,7 +230,7 @@ class Topics:
     # The fold
 
     def apply(self, change: Change) -> None:
-        """Take one change in."""
+        """Apply a change."""
         kind, items = decode(change)
         position = change.position
         if kind is TopicChangeKind.CREATE:
@@ -296,7 +297,7 @@ class Topics:
                     listener(topic, had)
 
     def _advance(self, item: LogStarts, position: int) -> None:
-        # The highest wins in whatever order they come, so no position need be remembered.
+        # The highest offset wins in any order, so no position is stored.
         topic = self._by_id.get(item.topic_id)
         if topic is None or topic.created_position > position:
             return
@@ -308,8 +309,8 @@ class Topics:
                 listener(topic, moved)
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all topics, some thousand items of work to a slice."""
-        # The last slice is there even when it is empty, for its version.
+        """Yield all topics, some thousand items of work per slice."""
+        # The last slice exists even if it is empty, for its version.
         found: Iterator[list[Piece]] = sliced(self._pieces(), self._slice_cost)
         for pieces in found:
             yield pack_slice(self.version, pieces)
@@ -321,7 +322,7 @@ class Topics:
                 yield cost, size_of(piece), piece
 
     def restore(self, slices: Iterable[bytes]) -> None:
-        """Replace all topics by those of a snapshot; no listener is called."""
+        """Replace all topics with those of a snapshot; no listener is called."""
         self.clear()
         for data in slices:
             version, topics, log_starts = unpack_slice(data)
@@ -331,7 +332,8 @@ class Topics:
                 if holder is not None and holder.created_position >= topic.created_position:
                     continue
                 if holder is not None:
-                    # Slices of two moments may each hold a life of this name; this one is over.
+                    # Slices of two moments may contain two incarnations of a name; this one was
+                    # deleted.
                     self._remove(holder)
                 self._insert(topic)
             for item in log_starts:
@@ -339,13 +341,13 @@ class Topics:
                     holder.log_starts.update(item.offsets)
 
     def clear(self) -> None:
-        """Forget all topics; no listener is called."""
+        """Remove all topics; no listener is called."""
         self._by_name.clear()
         self._by_id.clear()
         self._roster.clear()
         self.version = 0
 
     def items(self) -> Iterator[tuple[bytes, object]]:
-        """Return every topic by id with all that is known of it, to compare two states."""
+        """Yield every topic by id with all its fields, to compare two states."""
         for topic in self:
             yield topic.id, topic.fields()
