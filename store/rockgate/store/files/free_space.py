@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 FreeSpace = Callable[[int], int]
-"""How many bytes must stay free on a disk of so many."""
+"""Returns how many bytes must stay free on a disk of a total size."""
 
 
 def nothing(total: int) -> int:
-    """Keep nothing free: for upkeep."""
+    """Reserve nothing: for upkeep."""
     return 0

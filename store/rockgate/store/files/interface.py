@@ -1,15 +1,15 @@
 """The store's only interface to the operating system: directories, files, mapped files.
 
-Two kinds exist: the disk's, here, and a memory kind that forgets what was not synced
-(`rockgate.store.testing.memory_files`), for tests that cut the power at every write. Nothing else
-in the store but this module and its `mapped` half imports `os`, `mmap` or `fcntl`.
+There are two implementations: the disk's, here, and one in memory that loses what was not synced
+(`rockgate.store.testing.memory_files`), for tests that fail the power at every write. No other
+module of the store but this one and `mapped` imports `os`, `mmap` or `fcntl`.
 
-Durability, as both kinds have it:
-- bytes of a file last from its `sync()` on; before that any subset of its pages may be lost;
-- a name (created, renamed, removed) lasts from its directory's `sync()` on.
+Durability, in both implementations:
+- bytes of a file are durable after its `sync()`; before that, any subset of its pages may be lost;
+- a name (created, renamed, removed) is durable after its directory's `sync()`.
 
-No writable mapping ever lies over a hole of a file: on a full disk that would be SIGBUS and not
-an error. Hence `allocate` reserves every block before it maps. Calls that may take a millisecond
+A writable mapping never covers a hole of a file: on a full disk that would be SIGBUS and not an
+error. Hence `allocate` reserves every block before it maps. Calls that may take a millisecond
 release the interpreter lock.
 """
 
@@ -35,25 +35,25 @@ class Mapping(Protocol):
     size: int
     view: memoryview
     bare: memoryview | None
-    """The view, where `write` does no more than copy into it; None where writes are watched."""
+    """The view, if `write` only copies into it; None if writes must be observed."""
 
     def write(self, at: int, data: Buffer) -> None:
-        """Copy bytes in; they are visible at once and last from the next `sync`."""
+        """Copy bytes; they are visible at once and durable after the next `sync`."""
 
     def sync(self, at: int = 0, size: int | None = None) -> None:
-        """Wait until all that was written before the call, there or anywhere, is on disk."""
+        """Wait until everything written to the range, or the file, before the call is on disk."""
 
     def populate(self, at: int, size: int, *, coarsely: bool = False) -> None:
-        """Make a range ready for writing, so that writing it takes no page fault.
+        """Populate a range for writing, so that writes cause no page faults.
 
-        Page by page, or coarsely: in pieces as large as the kernel likes them.
+        Page by page, or coarsely: in pieces as large as the kernel prefers.
         """
 
     def prefetch(self, at: int, size: int) -> None:
-        """Bring a range in from disk, so that reading it takes no page fault."""
+        """Load a range from disk, so that reads cause no page faults."""
 
     def close(self) -> None:
-        """Let go of the mapping; it disappears with the last slice of it."""
+        """Release the mapping; it is unmapped with the last slice of it."""
 
 
 class File(Protocol):
@@ -68,71 +68,71 @@ class File(Protocol):
         """Return up to `size` bytes from `at` on; fewer only at its end."""
 
     def write(self, at: int, data: Buffer) -> None:
-        """Write all of the bytes at a place, growing the file as needed."""
+        """Write all bytes at a place, extending the file as needed."""
 
     def sync(self) -> None:
-        """Wait until all that was written before the call is on disk."""
+        """Wait until everything written before the call is on disk."""
 
     def close(self) -> None:
         """Close it."""
 
 
 class Directory(Protocol):
-    """One directory and what is in it."""
+    """One directory and its contents."""
 
     path: str
 
     def child(self, name: str) -> Directory:
-        """Return a directory below, made durably if it is not there."""
+        """Return a subdirectory, created durably if necessary."""
 
     def has_child(self, name: str) -> bool:
-        """Say whether there is a directory of that name below."""
+        """Say whether there is a subdirectory of that name."""
 
     def names(self) -> list[str]:
-        """Return the names of the files here, sorted."""
+        """Return the names of the files, sorted."""
 
     def allocate(self, name: str, size: int) -> Mapping:
-        """Create a zeroed file with every block reserved, and map it; StoreFull without room."""
+        """Create a zeroed file with every block reserved, and map it; StoreFull without space."""
 
     def map(self, name: str, *, writable: bool) -> Mapping:
-        """Map an existing file whole; a writable one has its blocks reserved first."""
+        """Map an existing file; for a writable one, its blocks are reserved first."""
 
     def map_copy(self, name: str) -> Mapping:
-        """Map an existing file whole; what is written stays in this process and on no disk."""
+        """Map an existing file privately; writes stay in this process."""
 
     def grow(self, name: str, size: int) -> None:
-        """Give a file a larger size durably, zeros behind what it holds; StoreFull without room."""
+        """Extend a file durably with zeros; StoreFull without space."""
 
     def create(self, name: str) -> File:
-        """Create an empty file, replacing what had the name."""
+        """Create an empty file, replacing an existing one."""
 
     def open(self, name: str) -> File:
         """Open an existing file for reading and writing."""
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file, replacing what had the new name."""
+        """Rename a file, replacing an existing one of the new name."""
 
     def remove(self, name: str) -> None:
         """Remove a file."""
 
     def sync(self) -> None:
-        """Wait until every name here is on disk as it is now."""
+        """Wait until all current names are on disk."""
 
     def space(self) -> tuple[int, int]:
-        """Return the bytes free for us, and how many these are with all that is used."""
+        """Return the bytes available to us, and those together with all used bytes."""
 
     def lock(self, name: str) -> None:
-        """Take the directory for this process until it ends; StoreLocked if another has it."""
+        """Lock the directory for this process; StoreLocked if another one holds the lock."""
 
     def unlock(self) -> None:
-        """Give the directory back."""
+        """Release the lock."""
 
     def owner(self, name: str) -> str | None:
-        """Return which process has the directory by that lock; None if no other one has."""
+        """Return the process that holds the lock; None if no other one does."""
 
 
 def full_or_same(error: OSError, name: str) -> Exception:
-    """Return StoreFull for an error that says so, and any other as it is."""
+    """Return StoreFull if that is the reason, and any other error unchanged."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreFull(f"No space left on device{name and f' for {name}'}; free disk space.")
     return error
@@ -150,7 +150,7 @@ class DiskFile:
         return os.fstat(self._descriptor).st_size
 
     def read(self, at: int, size: int) -> bytes:
-        """Read until the bytes are there or the file ends."""
+        """Read until all bytes are read or the file ends."""
         parts = []
         while size > 0:
             part = os.pread(self._descriptor, size, at)
@@ -162,7 +162,7 @@ class DiskFile:
         return b"".join(parts)
 
     def write(self, at: int, data: Buffer) -> None:
-        """Write until the bytes are out."""
+        """Write until all bytes are written."""
         rest = memoryview(data)
         try:
             while rest:
@@ -184,7 +184,7 @@ class DiskFile:
 
 
 class DiskDirectory:
-    """A directory on disk, made with its parents if it is not there."""
+    """A directory on disk, created with its parents if necessary."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = str(path)
@@ -198,7 +198,7 @@ class DiskDirectory:
         return f"{self.path}/{name}"
 
     def child(self, name: str) -> DiskDirectory:
-        """Return the directory below; its name is durable."""
+        """Return a subdirectory; its name is durable."""
         made = not self.has_child(name)
         child = DiskDirectory(self._at(name))
         if made:
@@ -206,16 +206,16 @@ class DiskDirectory:
         return child
 
     def has_child(self, name: str) -> bool:
-        """Look for the directory below."""
+        """Look for a subdirectory."""
         return os.path.isdir(self._at(name))
 
     def names(self) -> list[str]:
-        """Return the files' names."""
+        """Return the names of the files."""
         with os.scandir(self.path) as found:
             return sorted(item.name for item in found if item.is_file())
 
     def allocate(self, name: str, size: int) -> DiskMapping:
-        """Create, reserve and map a file; nothing is left behind when there is no room."""
+        """Create, reserve and map a file; nothing is left behind without space."""
         try:
             descriptor = os.open(self._at(name), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
         except OSError as error:
@@ -229,13 +229,13 @@ class DiskDirectory:
             raise full_or_same(error, name) from error
 
     def map(self, name: str, *, writable: bool) -> DiskMapping:
-        """Map a file whole."""
+        """Map a file."""
         flags = os.O_RDWR if writable else os.O_RDONLY
         descriptor = os.open(self._at(name), flags)
         try:
             size = os.fstat(descriptor).st_size
             if writable and size:
-                # A copy made by a tool may have holes where zeros were.
+                # A copy made by a tool may have holes in place of zeros.
                 os.posix_fallocate(descriptor, 0, size)
             return DiskMapping(name, descriptor, size, writable=writable)
         except (OSError, ValueError) as error:
@@ -243,7 +243,7 @@ class DiskDirectory:
             raise (full_or_same(error, name) if isinstance(error, OSError) else error) from error
 
     def map_copy(self, name: str) -> DiskMapping:
-        """Map a file privately; its blocks stay as they are."""
+        """Map a file privately; its blocks are not reserved."""
         descriptor = os.open(self._at(name), os.O_RDONLY)
         try:
             size = os.fstat(descriptor).st_size
@@ -253,7 +253,7 @@ class DiskDirectory:
             raise
 
     def grow(self, name: str, size: int) -> None:
-        """Reserve the blocks that are missing."""
+        """Reserve the missing blocks."""
         descriptor = os.open(self._at(name), os.O_RDWR)
         try:
             os.posix_fallocate(descriptor, 0, size)
@@ -291,7 +291,7 @@ class DiskDirectory:
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
-            # No descriptor was free, perhaps: that is no word of the disk's, and may pass.
+            # Perhaps too many open files: that says nothing about the disk, and may pass.
             raise StoreError(f"Cannot open {self.path} for fsync: {error.strerror}.") from error
         try:
             os.fsync(descriptor)
@@ -299,13 +299,13 @@ class DiskDirectory:
             os.close(descriptor)
 
     def space(self) -> tuple[int, int]:
-        """Ask the file system; what it reserves for others counts as neither free nor used."""
+        """Ask the file system; blocks reserved for root count as neither free nor used."""
         found = os.statvfs(self.path)
         used = found.f_blocks - found.f_bfree
         return found.f_bavail * found.f_frsize, (used + found.f_bavail) * found.f_frsize
 
     def lock(self, name: str) -> None:
-        """Take an advisory lock, which the kernel drops when the process ends however it ends."""
+        """Take an advisory lock, which the kernel releases when the process ends."""
         descriptor = os.open(self._at(name), os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -313,7 +313,7 @@ class DiskDirectory:
             owner = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
             os.close(descriptor)
             raise StoreLocked(self.path, owner or "unknown") from error
-        # Who has it is only for people to read, and a full disk may have no room for that.
+        # The owner's id is only informational, and a full disk may have no space for it.
         with suppress(OSError):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
@@ -326,7 +326,7 @@ class DiskDirectory:
             self._lock = -1
 
     def owner(self, name: str) -> str | None:
-        """Try the lock as one who only reads: a directory that cannot be written has it too."""
+        """Try a shared lock read-only: a directory that is not writable may have an owner too."""
         try:
             descriptor = os.open(self._at(name), os.O_RDONLY)
         except FileNotFoundError:
@@ -341,7 +341,7 @@ class DiskDirectory:
 
 
 def replace_file(directory: Directory, name: str, data: Buffer) -> None:
-    """Replace a file's content whole and durably: a reader sees the old bytes or the new ones."""
+    """Replace a file atomically and durably: a reader sees the old bytes or the new ones."""
     aside = f"{name}.new"
     file = directory.create(aside)
     try:

@@ -1,16 +1,15 @@
 """A memory-mapped file of fixed size on disk.
 
-The half of `files` that speaks to the kernel about pages. Populating, syncing and giving back go
-through ctypes, which releases the interpreter lock; Python's own `mmap(MAP_POPULATE)` and
-`mmap.flush` hold it.
+The part of `files` that manages pages. Populating, syncing and releasing go through ctypes, which
+releases the interpreter lock; Python's own `mmap(MAP_POPULATE)` and `mmap.flush` hold it.
 
-**Fine and coarse pages.** A fault in a mapped file brings in a whole window of the device's
-readahead, which may be 8 MiB, in folios of up to 2 MiB. That is the cheapest way to make pages
-ready (2.6 us per 16 KB against 11), and has two prices. The kernel writes a dirty folio whole: a
-sync of one message then wrote 0.9 MB, on the average, instead of 12 KB. And a kernel that does not
-preempt stays in such a fault for 2 to 30 ms; whoever was put aside on that processor with the
-interpreter lock in hand held everybody up. So pages are brought in singly by default, by asking
-for them in small steps before they are mapped, and coarsely only for a writer in haste
+**Fine and coarse pages.** A fault in a mapped file loads a whole window of the device's readahead,
+which may be 8 MiB, in folios of up to 2 MiB. That is the cheapest way to populate pages (2.6 us per
+16 KB against 11), and has two disadvantages. The kernel writes a dirty folio as a whole: a sync of
+one message then wrote 0.9 MB on average instead of 12 KB. And a kernel without preemption stays in
+such a fault for 2 to 30 ms; a thread descheduled on that processor while it holds the interpreter
+lock blocks all others. So pages are loaded singly by default, by requesting them in small steps
+before they are mapped, and coarsely only for a writer in a hurry
 (`rockgate.store.log.page_allocation`).
 """
 
@@ -28,7 +27,7 @@ Buffer = bytes | bytearray | memoryview
 
 PAGE_SIZE: Final = 4096
 FINE_STEP: Final = 1 << 20
-"""So much is brought in and mapped at a time: a third of a millisecond."""
+"""Bytes that are loaded and mapped at a time: a third of a millisecond."""
 COARSE_STEP: Final = 32 << 20
 _MADV_DONTNEED = 4
 _MADV_POPULATE_READ = 22
@@ -41,7 +40,7 @@ _libc.msync.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
 def _advise(mapped: mmap.mmap, at: int, size: int, advice: int) -> None:
-    """Advise in steps, without the interpreter lock; advice that a kernel lacks is not taken."""
+    """Advise in steps, without the interpreter lock; unsupported advice is ignored."""
     anchor = ctypes.c_char.from_buffer(mapped)
     try:
         address = ctypes.addressof(anchor)
@@ -57,7 +56,7 @@ def _advise(mapped: mmap.mmap, at: int, size: int, advice: int) -> None:
 
 
 def _close_aside(descriptor: int) -> None:
-    """Close in a thread: who let go of the last slice is not to wait for the disk."""
+    """Close in a thread, so that whoever releases the last slice does not wait for the disk."""
     threading.Thread(target=os.close, args=(descriptor,), name="rockgate-close").start()
 
 
@@ -79,14 +78,14 @@ class DiskMapping:
         self.bare: memoryview | None = self.view
 
     def write(self, at: int, data: Buffer) -> None:
-        """Copy bytes in."""
+        """Copy bytes."""
         self.view[at : at + len(data)] = data
 
     def sync(self, at: int = 0, size: int | None = None) -> None:
-        """Flush dirty pages: all of the file's, or those of a range alone.
+        """Flush dirty pages, of the whole file or of a range.
 
-        A flush makes clean, and so costs the next write to each page a fault. Pages that were
-        made ready ahead of the writer are dirty too: a flush of a range leaves them ready.
+        A flushed page is clean, so the next write to it causes a fault. Pages populated ahead of
+        the writer are dirty too: flushing only a range leaves them ready.
         """
         if size is None or self._mapped is None:
             os.fdatasync(self._descriptor)
@@ -102,7 +101,7 @@ class DiskMapping:
             raise OSError(number, os.strerror(number), self.name)
 
     def populate(self, at: int, size: int, *, coarsely: bool = False) -> None:
-        """Fault the range in for writing."""
+        """Fault in a range for writing."""
         mapped = self._mapped
         if mapped is None:
             return
@@ -112,14 +111,14 @@ class DiskMapping:
         end = at + size
         while at < end:
             step = min(FINE_STEP - at % FINE_STEP, end - at)
-            # A file system that takes no advice makes the pages when they are mapped.
+            # A file system without support creates the pages when they are mapped.
             with suppress(OSError):
                 os.posix_fadvise(self._descriptor, at, step, os.POSIX_FADV_WILLNEED)
             _advise(mapped, at, step, _MADV_POPULATE_WRITE)
             at += step
 
     def prefetch(self, at: int, size: int) -> None:
-        """Fault the range in for reading."""
+        """Fault in a range for reading."""
         if self._mapped is None:
             return
         if self._writable:
@@ -128,10 +127,10 @@ class DiskMapping:
         self._mapped.madvise(mmap.MADV_WILLNEED, at - at % PAGE_SIZE, size)
 
     def close(self) -> None:
-        """Give the pages back without the interpreter lock; the rest goes with the last slice.
+        """Release the pages without the interpreter lock; the rest goes with the last slice.
 
-        Whoever lets go of a removed file last frees its blocks, which takes a tenth of a second
-        for a segment. Unmapping holds the interpreter lock, so the descriptor is closed after it.
+        The last close of a removed file frees its blocks, which takes a tenth of a second for a
+        segment. Unmapping holds the interpreter lock, so the descriptor is closed after it.
         """
         mapped, self._mapped = self._mapped, None
         if mapped is None:
@@ -150,5 +149,5 @@ class DiskMapping:
 
 
 def blank(size: int) -> memoryview:
-    """Return zeroed memory that takes a page only where it is written to."""
+    """Return zeroed memory that only uses the pages written to."""
     return memoryview(mmap.mmap(-1, size))

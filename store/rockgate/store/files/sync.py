@@ -1,12 +1,12 @@
 """fsync, and the one place that declares the disk failed.
 
-Every file, mapping and directory of an open store is handed out through here, so that no fsync,
-fdatasync or msync is made but by `Syncs.run`. The first that fails is final until the process
-starts anew. The kernel may have thrown the dirty pages away and count them as clean, so whatever a
-later sync says proves nothing: none is tried, and one that was under way then has failed as well.
+Every file, mapping and directory of an open store goes through this module, so that every fsync,
+fdatasync and msync is made by `Syncs.run`. The first failure is final until the process restarts.
+The kernel may have dropped the dirty pages and marked them clean, so a later sync that succeeds
+proves nothing: none is tried, and one in progress has failed as well.
 
-Only a sync decides that. A file that cannot be made or written is an error of whoever wanted it,
-and may be possible later.
+Only a sync decides that. A file that cannot be created or written is an error of its caller, and
+may succeed later.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _log = logging.getLogger(__name__)
 
 
 class Syncs:
-    """Runs every sync of a store. Any thread may call it."""
+    """Runs every sync of a store, on any thread."""
 
     def __init__(self, on_failed: Callable[[DiskFailed], None] = lambda failure: None) -> None:
         """`on_failed` is called once, by the thread whose sync failed."""
         self.failure: DiskFailed | None = None
-        """Why nothing is brought to disk any more; None while all is well."""
+        """Why nothing is synced any longer; None if no sync has failed."""
         self._on_failed = on_failed
         self._judging = threading.Lock()
 
     def run(self, path: str, sync: Callable[[], None]) -> None:
-        """Sync; DiskFailed if that fails, or any has failed before it is over."""
+        """Sync; DiskFailed if it fails, or if another one has failed by its end."""
         self.check()
         try:
             sync()
@@ -55,7 +55,7 @@ class Syncs:
 
 
 class SyncedFile:
-    """A plain file whose syncs are watched."""
+    """A plain file with supervised syncs."""
 
     def __init__(self, file: File, path: str, syncs: Syncs) -> None:
         self.name = file.name
@@ -73,7 +73,7 @@ class SyncedFile:
 
 
 class SyncedMapping:
-    """A mapped file whose syncs are watched; its bytes are written as if it were not."""
+    """A mapped file with supervised syncs; writes are not intercepted."""
 
     def __init__(self, mapping: Mapping, path: str, syncs: Syncs) -> None:
         self.name = mapping.name
@@ -81,7 +81,7 @@ class SyncedMapping:
         self.view = mapping.view
         self.bare = mapping.bare
         self._mapping = mapping
-        # It is made under another name than it is known by.
+        # Files are created under a temporary name.
         self._path = path.removesuffix(".new")
         self._syncs = syncs
         self.write = mapping.write
@@ -93,7 +93,7 @@ class SyncedMapping:
         self._syncs.run(self._path, lambda: self._mapping.sync(at, size))
 
     def close(self) -> None:
-        """Let go of the mapping, its view first: it lives as long as a slice of it."""
+        """Release the mapping, its view first: it lives as long as a slice of it."""
         self.view = memoryview(b"")
         if self.bare is not None:
             self.bare = self.view
@@ -101,7 +101,7 @@ class SyncedMapping:
 
 
 class SyncedDirectory:
-    """A directory whose syncs are watched, and those of everything in it."""
+    """A directory whose syncs, and those of its contents, are supervised."""
 
     def __init__(self, directory: Directory, syncs: Syncs) -> None:
         self.path = directory.path
@@ -121,7 +121,7 @@ class SyncedDirectory:
         return f"{self.path}/{name}"
 
     def child(self, name: str) -> SyncedDirectory:
-        """Return a directory below. Only a start makes any, and an error there ends it."""
+        """Return a subdirectory. Only a start creates any, and an error ends that start."""
         self._syncs.check()
         return SyncedDirectory(self._directory.child(name), self._syncs)
 
@@ -130,12 +130,12 @@ class SyncedDirectory:
         return SyncedMapping(self._directory.allocate(name, size), self._at(name), self._syncs)
 
     def map(self, name: str, *, writable: bool) -> SyncedMapping:
-        """Map a file whole."""
+        """Map a file."""
         mapping = self._directory.map(name, writable=writable)
         return SyncedMapping(mapping, self._at(name), self._syncs)
 
     def grow(self, name: str, size: int) -> None:
-        """Give a file a larger size, durably."""
+        """Extend a file durably."""
         self._syncs.run(self._at(name), lambda: self._directory.grow(name, size))
 
     def create(self, name: str) -> SyncedFile:

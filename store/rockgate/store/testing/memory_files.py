@@ -1,21 +1,21 @@
 """In-memory implementation of the file interface that loses unsynced data, for crash tests.
 
-A `MemoryDisk` holds one tree. Every file has two images, what a process sees (`visible`) and what
-is on disk (`durable`); directories have both sets of names and the changes between them. Deaths:
+A `MemoryDisk` has one tree. Every file has two images, what a process sees (`visible`) and what is
+on disk (`durable`); directories have both sets of names and the changes between them. Failures:
 
-- `killed()`: the process is gone, the kernel is not. The new disk shows everything that was
+- `killed()`: the process is gone, but not the kernel. The new disk has everything that was
   written, and what was not synced is still not durable.
-- `power_cut(random)`: of every unsynced 4 KiB page of every file the old or the new content is
-  kept, in any combination; sizes and unsynced changes of a directory likewise.
+- `power_cut(random)`: of every unsynced 4 KiB page of every file, the old or the new content
+  survives, in any combination; likewise for sizes and unsynced changes of directories.
 
-Faults are set on the disk and may be changed at any time: `crash_at` (raise `PowerCut` at the
-n-th operation, and at every one after it), `capacity` (StoreFull past it), `plan` (an error of
-the test's choice for any operation). Every write, sync, creation, renaming and removal is an
-operation; assignments straight into a mapping's view are not, but they are forgotten all the same.
+Faults are set on the disk and may be changed at any time: `crash_at` (raise `PowerCut` at the n-th
+operation, and at every one after it), `capacity` (StoreFull above it), `plan` (an error of the
+test's choice for any operation). Every write, sync, create, rename and remove is an operation;
+assignments to a mapping's view are not, but they are lost like other writes.
 
-A failed sync drops what it should have written, as Linux does: the pages count as clean, and a
-later sync that succeeds does not bring them back, unless they were written again in between. The
-disk belongs to one thread at a time.
+A failed sync drops its pages, as on Linux: they are marked clean, and a later sync that succeeds
+does not write them, unless they were written again in between. The disk belongs to one thread at a
+time.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class MemoryDisk:
         self.capacity = capacity
         self.crash_at = crash_at
         self.crash_keeps = crash_keeps
-        """How many bytes of a write get into the visible image when the crash falls on it."""
+        """How many bytes of a write become visible if the crash happens in it."""
         self.plan = plan
         self.operations: list[Operation] = []
         self.is_dead = False
@@ -65,27 +65,27 @@ class MemoryDisk:
 
     @property
     def operation_count(self) -> int:
-        """How many operations were begun."""
+        """How many operations have begun."""
         return len(self.operations)
 
     @property
     def used(self) -> int:
-        """The bytes that files with a name take."""
+        """The size of all files that have a name."""
         return sum(len(content) for _, content in self.files())
 
     def files(self) -> Iterator[tuple[str, bytearray]]:
-        """The content of each file, with the path of its folder."""
+        """Yield the content of each file, with the path of its folder."""
         for folder in self._tree.walk():
             yield from ((folder.path, node.visible) for node in folder.visible.values())
 
     def root(self) -> MemoryDirectory:
-        """Return the directory everything lies in."""
+        """Return the root directory."""
         return MemoryDirectory(self, self._tree)
 
     def power_cut(
         self, random: Random, *, keep: Keep = "some", page_size: int = PAGE_SIZE
     ) -> MemoryDisk:
-        """Return what a machine finds that starts again after its power was cut now."""
+        """Return the disk as found after a power failure now."""
         contents: dict[Node, Node] = {}
 
         def survivor(node: Node) -> Node:
@@ -105,7 +105,7 @@ class MemoryDisk:
         return self._successor(restart(self._tree))
 
     def killed(self) -> MemoryDisk:
-        """Return what a process finds that starts after this one was killed now."""
+        """Return the disk as found by a new process after this one was killed now."""
         contents: dict[Node, Node] = {}
 
         def same(node: Node) -> Node:
@@ -126,7 +126,7 @@ class MemoryDisk:
         return self._successor(restart(self._tree))
 
     def write_back(self, random: Random) -> None:
-        """Make any part of the unsynced durable, as a kernel may at any time of its own accord."""
+        """Make any part of the unsynced data durable, as a kernel may at any time."""
         for folder in self._tree.walk():
             for node in folder.nodes():
                 if node.clean is None:
@@ -134,7 +134,7 @@ class MemoryDisk:
             folder.sync(random.randint(0, len(folder.changes)))
 
     def operate(self, kind: Kind, path: str, size: int = 0) -> OSError | None:
-        """Count an operation; die if its turn has come, else return the plan's error for it."""
+        """Count an operation; crash if it is due, otherwise return the plan's error for it."""
         if self.is_dead:
             raise PowerCut(f"{kind} of {path} by a dead process")
         operation = Operation(len(self.operations) + 1, kind, path, size)
@@ -144,14 +144,14 @@ class MemoryDisk:
         return self.plan(operation) if self.plan else None
 
     def dies_next(self) -> bool:
-        """Whether the next operation is the one that the process dies in."""
+        """Whether the process crashes in the next operation."""
         return not self.is_dead and len(self.operations) + 1 == self.crash_at
 
     def _die(self, operation: Operation) -> NoReturn:
         self.is_dead = True
         for folder in self._tree.walk():
             for node in folder.nodes():
-                # Views that the dying process still has write to the old bytes from here on.
+                # The dead process's views write to the old bytes from now on.
                 node.visible = bytearray(node.visible)
         raise PowerCut(f"at operation {operation.number}: {operation.kind} of {operation.path}")
 
@@ -161,13 +161,13 @@ class MemoryDisk:
         return disk
 
 
-# What the store sees.
+# The store's file interface
 
 
 class MemoryMapping:
     """A mapped file in memory; its view is of the file's own bytes."""
 
-    bare: memoryview | None = None  # each write is one at which the power may be cut
+    bare: memoryview | None = None  # every write may crash
 
     def __init__(self, disk: MemoryDisk, path: str, node: Node, *, writable: bool) -> None:
         self.name = path.rpartition("/")[2]
@@ -178,7 +178,7 @@ class MemoryMapping:
         self._node: Node | None = node
 
     def write(self, at: int, data: Buffer) -> None:
-        """Copy bytes in."""
+        """Copy bytes."""
         if self._disk.dies_next():
             data = memoryview(data)[: self._disk.crash_keeps]
             self.view[at : at + len(data)] = data
@@ -190,17 +190,17 @@ class MemoryMapping:
             self._node.touch(at, len(data))
 
     def sync(self, at: int = 0, size: int | None = None) -> None:
-        """Make the visible durable, all of it or that of a range."""
+        """Make visible bytes durable, all of them or those of a range."""
         _sync(self._disk, self._path, self._node, at, size)
 
     def populate(self, at: int, size: int, *, coarsely: bool = False) -> None:
-        """There is nothing to do: memory is there."""
+        """Do nothing: memory is always populated."""
 
     def prefetch(self, at: int, size: int) -> None:
-        """There is nothing to do: memory is there."""
+        """Do nothing: memory is always resident."""
 
     def close(self) -> None:
-        """Let go of the file; slices of its view stay readable."""
+        """Release the file; slices of its view stay readable."""
         self._node = None
         self.view = memoryview(b"")
 
@@ -224,11 +224,11 @@ class MemoryFile:
         return len(self._open_node().visible)
 
     def read(self, at: int, size: int) -> bytes:
-        """Return what is visible."""
+        """Return visible bytes."""
         return bytes(self._open_node().visible[at : at + max(0, size)])
 
     def write(self, at: int, data: Buffer) -> None:
-        """Write the bytes; past the disk's capacity those that fit, and then StoreFull."""
+        """Write the bytes; above the disk's capacity those that fit, and then StoreFull."""
         node = self._open_node()
         rest = memoryview(data)
         if self._disk.dies_next():
@@ -246,13 +246,13 @@ class MemoryFile:
             return
         visible = node.visible
         if at + len(data) > len(visible):
-            # Nothing in the store grows a file while it is mapped: that would be a BufferError.
+            # The store never extends a mapped file: that would be a BufferError.
             visible.extend(bytes(at + len(data) - len(visible)))
         visible[at : at + len(data)] = data
         node.touch(at, len(data))
 
     def sync(self) -> None:
-        """Make the visible durable."""
+        """Make the visible bytes durable."""
         _sync(self._disk, self._path, self._node)
 
     def close(self) -> None:
@@ -294,14 +294,14 @@ class MemoryDirectory:
         return self._folder.visible[name]
 
     def child(self, name: str) -> MemoryDirectory:
-        """Return the directory below; its name is durable."""
+        """Return a subdirectory; its name is durable."""
         if not self.has_child(name):
             self._begin("mkdir", name)
             self._folder.children[name] = Folder(self._at(name))
         return MemoryDirectory(self._disk, self._folder.children[name])
 
     def has_child(self, name: str) -> bool:
-        """Look for the directory below."""
+        """Look for a subdirectory."""
         return name in self._folder.children
 
     def names(self) -> list[str]:
@@ -309,7 +309,7 @@ class MemoryDirectory:
         return sorted(self._folder.visible)
 
     def allocate(self, name: str, size: int) -> MemoryMapping:
-        """Create a zeroed file; nothing is left behind when there is no room."""
+        """Create a zeroed file; nothing is left behind without space."""
         self._begin("allocate", name, size)
         node = self._fresh(name)
         if self._disk.used + size > self._disk.capacity:
@@ -319,7 +319,7 @@ class MemoryDirectory:
         return MemoryMapping(self._disk, self._at(name), node, writable=True)
 
     def map(self, name: str, *, writable: bool) -> MemoryMapping:
-        """Map a file whole."""
+        """Map a file."""
         node = self._node(name)
         if not node.visible:
             raise ValueError("cannot map an empty file")
@@ -332,7 +332,7 @@ class MemoryDirectory:
         return MemoryMapping(MemoryDisk(), self._at(name), node, writable=True)
 
     def grow(self, name: str, size: int) -> None:
-        """Put zeros behind what a file holds."""
+        """Extend a file with zeros."""
         node = self._node(name)
         self._begin("allocate", name, size)
         more = size - len(node.visible)
@@ -347,7 +347,7 @@ class MemoryDirectory:
         return MemoryFile(self._disk, self._at(name), self._fresh(name))
 
     def _fresh(self, name: str) -> Node:
-        """Return the name's file, emptied: as on disk one that is there is truncated in place."""
+        """Return the name's file, emptied: as on disk, an existing one is truncated in place."""
         node = self._folder.visible.get(name)
         if node is None:
             node = Node()
@@ -373,16 +373,16 @@ class MemoryDirectory:
         self._folder.change(name, None, node)
 
     def sync(self) -> None:
-        """Make every name durable as it is."""
+        """Make all names durable."""
         self._begin("sync names", "")
         self._folder.sync(len(self._folder.changes))
 
     def space(self) -> tuple[int, int]:
-        """Return what the capacity leaves."""
+        """Return the free bytes and the capacity."""
         return max(0, self._disk.capacity - self._disk.used), self._disk.capacity
 
     def lock(self, name: str) -> None:
-        """Take the directory within this disk; its successors start unlocked."""
+        """Lock the directory within this disk; its successors start unlocked."""
         if self._folder.owner is not None:
             raise StoreLocked(self.path, "1")
         if name not in self._folder.visible:
@@ -391,10 +391,10 @@ class MemoryDirectory:
         self._folder.owner = self
 
     def unlock(self) -> None:
-        """Give the directory back."""
+        """Release the lock."""
         if self._folder.owner is self:
             self._folder.owner = None
 
     def owner(self, name: str) -> str | None:
-        """Say whether the directory is taken within this disk."""
+        """Say whether the directory is locked within this disk."""
         return None if self._folder.owner in (None, self) else "1"

@@ -1,8 +1,8 @@
 """The tree of an in-memory disk: two images of each file, and what a power failure leaves.
 
-The visible image is what a process sees, the durable one what the disk holds. A file's content
-is apart from its names, as an inode is, so that content and names are lost or kept on their own.
-`rockgate.store.testing.memory_files` puts the store's file interface and the faults on top.
+The visible image is what a process sees, the durable one what is on disk. Like an inode, a file's
+content is separate from its names, so that content and names are lost or preserved independently.
+`rockgate.store.testing.memory_files` adds the store's file interface and the faults.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from rockgate.store.files.interface import PAGE_SIZE
 Bytes = bytes | bytearray
 
 Keep = Literal["some", "none", "all", "prefix"]
-"""What of the unsynced outlives a power cut: a random part, nothing, all, or the first so many."""
+"""Which unsynced data survives a power failure: a random part, none, all, or the oldest part."""
 
 
 Kind = Literal["write", "sync", "create", "allocate", "rename", "remove", "sync names", "mkdir"]
 
 
 class PowerCut(BaseException):
-    """The process died here. No handler for errors may catch this, so it is not an Exception."""
+    """The process died. Not an Exception, so that no error handler catches it."""
 
 
 class Operation(NamedTuple):
-    """One counted operation: the first has number 1."""
+    """One counted operation; the first one has number 1."""
 
     number: int
     kind: Kind
@@ -38,22 +38,22 @@ class Operation(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A file's content, whatever its name; a file renamed or removed keeps it."""
+    """A file's content, independent of its names; renaming or removing does not change it."""
 
     visible: bytearray = field(default_factory=bytearray)
     durable: bytes = b""
     clean: bytes | None = None
-    """What the kernel believes to be durable, where a failed sync made that something else."""
+    """What the kernel considers durable, if a failed sync made that differ from `durable`."""
     written: set[int] = field(default_factory=set)
-    """Pages written since that failed sync, though perhaps with the bytes they had."""
+    """Pages written since that failed sync, even with unchanged bytes."""
 
     def touch(self, at: int, size: int) -> None:
-        """Take note of a write: it makes its pages dirty, whether their bytes change or not."""
+        """Record a write: its pages become dirty, even if their bytes do not change."""
         if self.clean is not None:
             self.written.update(range(at - at % PAGE_SIZE, at + size, PAGE_SIZE))
 
     def sync(self, at: int = 0, size: int | None = None) -> None:
-        """Make durable what the kernel knows to be dirty, everywhere or in a range's pages."""
+        """Make dirty pages durable, all of them or those of a range."""
         if self.clean is None and size is None:
             self.durable = bytes(self.visible)
             return
@@ -68,20 +68,20 @@ class Node:
             self.written.difference_update(pages)
 
     def fail_sync(self) -> None:
-        """Forget what is dirty without making it durable."""
+        """Mark dirty pages clean without making them durable."""
         self.clean = bytes(self.visible)
         self.written = set()
 
 
 class Change(NamedTuple):
-    """A change of a directory's names: what is at `new` from then on, and no longer at `old`."""
+    """A change of a directory's names: `new` now refers to the node, and `old` no longer does."""
 
     old: str | None
     new: str | None
     node: Node
 
     def apply(self, names: dict[str, Node]) -> None:
-        """Make the change, even where changes before it were lost."""
+        """Apply the change, even if earlier changes were lost."""
         if self.old is not None and names.get(self.old) is self.node:
             del names[self.old]
         if self.new is not None:
@@ -90,7 +90,7 @@ class Change(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Folder:
-    """A directory: its names both ways, and in order the changes that are not durable yet."""
+    """A directory: visible names, durable names, and in order the changes between them."""
 
     path: str
     visible: dict[str, Node] = field(default_factory=dict)
@@ -100,25 +100,25 @@ class Folder:
     owner: object = None
 
     def change(self, old: str | None, new: str | None, node: Node) -> None:
-        """Change the visible names, and remember that the durable ones lag."""
+        """Change the visible names, and record that the durable ones lag behind."""
         change = Change(old, new, node)
         change.apply(self.visible)
         self.changes.append(change)
 
     def sync(self, count: int) -> None:
-        """Make the oldest so many changes durable."""
+        """Make the oldest changes durable."""
         for change in self.changes[:count]:
             change.apply(self.durable)
         del self.changes[:count]
 
     def walk(self) -> Iterator[Folder]:
-        """Yield this folder and all below it."""
+        """Yield this folder and all folders below it."""
         yield self
         for child in self.children.values():
             yield from child.walk()
 
     def nodes(self) -> Iterator[Node]:
-        """Yield every file that a name leads to, or might lead to after a power cut, once."""
+        """Yield every file that has a name, or may have one after a power failure, once."""
         found = dict.fromkeys(self.visible.values())
         found.update(dict.fromkeys(self.durable.values()))
         found.update(dict.fromkeys(change.node for change in self.changes))
@@ -126,7 +126,7 @@ class Folder:
 
 
 def _differing_pages(one: Bytes, other: Bytes, page_size: int) -> list[int]:
-    """Return the starts of the pages that are not the same, or not there, in both."""
+    """Return the starts of the pages that differ, or exist in only one."""
     if one == other:
         return []
     starts = range(0, max(len(one), len(other)), page_size)
@@ -134,7 +134,7 @@ def _differing_pages(one: Bytes, other: Bytes, page_size: int) -> list[int]:
 
 
 def _mix(old: Bytes, new: Bytes, pages: list[int], size: int, page_size: int) -> bytes:
-    """Return the old content at a size, with the given pages taken from the new."""
+    """Return the old content at a size, with the given pages of the new one."""
     mixed = bytearray(old[:size].ljust(size, b"\0"))
     for at in pages:
         end = min(at + page_size, size)
@@ -144,7 +144,7 @@ def _mix(old: Bytes, new: Bytes, pages: list[int], size: int, page_size: int) ->
 
 
 def surviving_content(node: Node, random: Random, keep: Keep, page_size: int) -> bytes:
-    """Return a content that the file may have after a power cut."""
+    """Return possible content of the file after a power failure."""
     old, new = node.durable, bytes(node.visible)
     pages = _differing_pages(new, old, page_size)
     if not pages or keep == "none":
@@ -167,7 +167,7 @@ def surviving_content(node: Node, random: Random, keep: Keep, page_size: int) ->
 
 
 def surviving_names(folder: Folder, random: Random, keep: Keep) -> dict[str, Node]:
-    """Return names that the directory may have after a power cut."""
+    """Return possible names of the directory after a power failure."""
     changes = folder.changes
     if keep == "none":
         changes = []
