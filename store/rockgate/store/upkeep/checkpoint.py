@@ -4,9 +4,9 @@
     magic 8 | sequence 8 | flushed position 8 | indexed position 8 | last store time 8 |
     segment size 8 | checksum 4
 
-docs/internals/recovery.md specifies it. Two slots are written in turn, each in a page of its own,
-so that a cut in the middle of a write leaves the other. The newest valid slot counts; its flushed
-position never promises more than an fsync before it kept.
+docs/internals/recovery.md specifies it. Two slots are written alternately, each in its own page, so
+that a power failure during a write leaves the other one intact. The newest valid slot counts; its
+flushed position was fsynced before the slot was written.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _CHECKED = SLOT.size - 4
 
 
 class Checkpoint(NamedTuple):
-    """One state of what is safe."""
+    """The content of a slot."""
 
     sequence: int = 0
     flushed: int = 0
-    """Everything before this position is on disk, and was whole when it was written."""
+    """Everything before this position is on disk, and was valid when it was written."""
     indexed: int = 0
-    """Units of everything before this position lie in index files."""
+    """Units of everything before this position are in index files."""
     last_store_ms: int = 0
-    """The newest store timestamp in the log: the next one is not earlier, whatever the clock."""
+    """The newest store timestamp in the log: the next one is never earlier, whatever the clock."""
     segment_bytes: int = 0
 
 
@@ -43,14 +43,14 @@ def _pack(checkpoint: Checkpoint) -> bytes:
 
 
 def replace_checkpoint(directory: Directory, checkpoint: Checkpoint) -> None:
-    """Replace the file by one with this checkpoint alone, whatever was there."""
+    """Replace the file with one that contains only this checkpoint."""
     slots = [bytes(PAGE_SIZE), bytes(PAGE_SIZE)]
     slots[checkpoint.sequence % 2] = _pack(checkpoint).ljust(PAGE_SIZE, b"\0")
     replace_file(directory, _NAME, b"".join(slots))
 
 
 def read_slots(file: File) -> dict[int, Checkpoint | str | None]:
-    """Return what is at each slot's place: a checkpoint, what is wrong with it, None if nothing."""
+    """Return the content of each slot: a checkpoint, what is wrong with it, or None if empty."""
     slots: dict[int, Checkpoint | str | None] = {}
     for at in (0, PAGE_SIZE):
         slot = file.read(at, SLOT.size)
@@ -74,10 +74,10 @@ class CheckpointFile:
     """The file with its two slots."""
 
     def __init__(self, directory: Directory, segment_bytes: int) -> None:
-        """Open the file; without one nothing is known to be safe.
+        """Open the file; without one nothing is known to be flushed.
 
-        It is made by `make`, when the segments were found to have the set size: a file that named
-        another one would have the next start refuse the right setting.
+        `make` creates it after the segments turned out to have the configured size: a file with
+        another size would make the next start reject the right setting.
         """
         self._directory = directory
         self._segment_bytes = segment_bytes
@@ -89,13 +89,13 @@ class CheckpointFile:
 
     @property
     def is_blank(self) -> bool:
-        """Whether it never named anything: the file is new, or was lost."""
+        """Whether there is no checkpoint yet: the file is new, or was lost."""
         return self.newest.sequence == 0
 
     def make(self, flushed: int = 0) -> None:
-        """Make the file if it is not there; from then on the log counts as safe up to a position.
+        """Create the file if necessary; from now on the log counts as flushed up to a position.
 
-        It is whole from the start, so that a file without a whole slot is always damage.
+        It is valid from the start, so that a file without a valid slot is always damage.
         """
         if self._file is None:
             replace_checkpoint(self._directory, Checkpoint(segment_bytes=self._segment_bytes))
@@ -117,7 +117,7 @@ class CheckpointFile:
         return newest
 
     def write(self, flushed: int, indexed: int, last_store_ms: int) -> None:
-        """Make a new checkpoint durable; what it names must be on disk already."""
+        """Write a new checkpoint durably; what it covers must be on disk already."""
         sequence = self.newest.sequence + 1
         newest = Checkpoint(sequence, flushed, indexed, last_store_ms, self._segment_bytes)
         if self._file is None:

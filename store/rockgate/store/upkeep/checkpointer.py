@@ -1,7 +1,7 @@
 """Takes checkpoints: flush the log, write the queue units, then update the checkpoint file.
 
-The order is the whole point: the file never names what is not on disk. Each step that touches the
-disk is a job; what touches queues happens on the store's thread between two jobs.
+The order matters: the file never refers to anything that is not on disk. Each step that touches the
+disk is a job; queues are only accessed on the store's thread, between two jobs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Checkpointer:
         self._config = config
         self._taken_ms = clock.monotonic_ms()
         self.failure: Exception | None = None
-        """Why the last one was not taken."""
+        """Why the last checkpoint failed."""
         self._safe = 0
         self._done: list[Callable[[], None]] = []
         self._next_done: list[Callable[[], None]] = []
@@ -57,7 +57,7 @@ class Checkpointer:
 
     @property
     def position(self) -> int:
-        """Everything before this position is on disk, and the newest checkpoint says so."""
+        """Everything before this position is on disk and covered by the newest checkpoint."""
         return self._file.newest.flushed
 
     def is_due(self) -> bool:
@@ -66,17 +66,17 @@ class Checkpointer:
         if self.is_running or behind <= 0:
             return False
         waited_ms = self._clock.monotonic_ms() - self._taken_ms
-        # After a failure only time makes it due, or a full disk would be tried all the while.
-        # Under load there is a pause, for each takes fsyncs whatever little it has to tell: a
-        # start goes through entries as fast as they were appended, so it scans no longer for it.
+        # After a failure only time makes it due, or a full disk would be tried continuously. Under
+        # load there is a pause, because each checkpoint costs fsyncs however little is new; a start
+        # scans entries as fast as they were appended, so the pause does not prolong it.
         if behind >= self._config.checkpoint_bytes and self.failure is None:
             return waited_ms >= min(self._config.upkeep_gap_ms, self._config.checkpoint_interval_ms)
         return waited_ms >= self._config.checkpoint_interval_ms
 
     def take(self, done: Callable[[], None] | None = None) -> None:
-        """Take a checkpoint; `done` is called when one that began after this call is there.
+        """Take a checkpoint; `done` is called after one that began after this call.
 
-        While one is being taken another is taken behind it only for those who wait for it.
+        While one is in progress, another one follows only if there is a waiter for it.
         """
         if done is not None:
             self._next_done.append(done)
@@ -86,12 +86,12 @@ class Checkpointer:
             self._submit(self._flush, self._flushed)
 
     def _submit(self, work: Work, done: Done) -> None:
-        """Submit a job; whatever its answer leads to, this one comes to an end."""
+        """Submit a job; whatever its callback does, this checkpoint comes to an end."""
 
         def contained(failure: Exception | None) -> None:
             try:
                 done(failure)
-            except Exception as error:  # noqa: BLE001  # a supervisor: the next one is not to wait
+            except Exception as error:  # noqa: BLE001  # a supervisor: the next one must not block
                 self._finish(error)
 
         self._jobs().submit(work, contained)
@@ -103,7 +103,7 @@ class Checkpointer:
 
     def _flushed(self, failure: Exception | None) -> None:
         self._flusher.settle()
-        # What is flushed later is the next one's business: it may grow as fast as we index.
+        # Later flushes belong to the next checkpoint: the log may grow as fast as it is indexed.
         self._safe = self._flusher.flushed
         self._index(failure)
 
@@ -121,13 +121,13 @@ class Checkpointer:
         self._submit(partial(self._queues.write, stretch), partial(self._adopt, stretch))
 
     def _adopt(self, stretch: Stretch, failure: Exception | None) -> None:
-        # No function that names itself: that would be a cycle, which keeps the stretch's queues,
-        # deleted ones too, until the collector comes, and for ever if they are frozen before.
+        # Not a closure that refers to itself: that cycle would keep the queues, even deleted ones,
+        # until the garbage collector runs, or forever if they are frozen before.
         if failure is not None:
             self._queues.give_back(stretch)
             self._finish(failure)
         elif self._queues.adopt(stretch):
-            # Some queues at a time: in between, the store's thread has other work.
+            # Some queues at a time, with other work of the store's thread in between.
             self._submit(lambda: None, partial(self._adopt, stretch))
         else:
             self._index(None)
@@ -146,7 +146,7 @@ class Checkpointer:
         if failure is None:
             self.taken_count += 1
         elif not isinstance(failure, DiskFailed):
-            # The one before still holds, and a start would scan a little more.
+            # The previous checkpoint remains valid; a start would scan a little more.
             is_ours = not isinstance(failure, (OSError, StoreError))
             _log.error(
                 "Checkpoint failed and will be retried: %s",

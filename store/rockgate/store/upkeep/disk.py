@@ -1,7 +1,7 @@
 """Disk limits: writes are rejected above the first, everything but upkeep above the last.
 
-The first is a share of the disk that is set, or the reserve if that is more; changes of state are
-taken until no more is left than upkeep needs to get below the limits again. Readers go on.
+The first limit is the configured usage, or the reserve if that is more; state changes are accepted
+until only what upkeep needs to get below the limits is left. Reads continue.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOOK_MS: Final = 1_000
 
 
 class DiskWatch:
-    """Looks at the disk once a second. Owned by the store's retention, and used on its thread."""
+    """Checks the disk once a second. Owned by retention, and used on its thread."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class DiskWatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether the limit is passed."""
+        """Whether disk usage is above the limit."""
         return self._refusal is not None
 
     def step(self) -> None:
-        """Look if a second has passed; the file system is asked beside the store's thread."""
+        """Check if a second has passed; a worker thread asks the file system."""
         now_ms = self._clock.monotonic_ms()
         if self.is_looking or (self._looked_ms is not None and now_ms - self._looked_ms < LOOK_MS):
             return
@@ -63,7 +63,7 @@ class DiskWatch:
         self.look()
 
     def look(self) -> None:
-        """Look now."""
+        """Check now."""
         self.is_looking = True
         self._jobs().submit(self._ask, self._judge)
 
@@ -102,7 +102,7 @@ class DiskWatch:
             self._appender.refusal = self._refusal
 
     def _judge_state(self, free: int, least: int) -> None:
-        """Refuse the changes that clients want, or take them again."""
+        """Reject changes by clients, or accept them again."""
         if free < least:
             if self._state_refusal is None:
                 self._state_refusal = StoreFull(

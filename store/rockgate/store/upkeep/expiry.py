@@ -1,12 +1,12 @@
 """Expiry: the start offset of each queue, by age and by size.
 
-docs/internals/retention.md specifies this module and its neighbours. A unit expires whole, by the
-time at which it was *stored*: records that were back-filled with old timestamps do not vanish at
-once. Expiring only moves the queue's log start, which is one state entry for many queues and shows
-to readers at once; bytes are freed later, a segment at a time.
+docs/internals/retention.md specifies this module and its neighbours. A unit expires as a whole, by
+the time at which it was *stored*: back-filled records with old timestamps do not expire at once.
+Expiry only advances the queue's log start, which is one state entry for many queues and takes
+effect at once; space is freed later, a segment at a time.
 
-A pass over ten thousand queues takes many small slices. Between two of them queues grow, topics
-come and go, and others may move log starts too.
+A pass over ten thousand queues takes many small slices. Between two of them queues grow, topics are
+created and deleted, and log starts may advance for other reasons.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from rockgate.store.state.topic import Topic
 from rockgate.store.state.topics import Topics
 
 JUMP_MS: Final = 60_000
-"""How far the wall clock may run ahead of elapsed time between two looks without being doubted."""
+"""How far the wall clock may run ahead of elapsed time between two checks without doubt."""
 DOUBT_MS: Final = 3_600_000
-"""How long a jump forward must last before anything is deleted for it."""
+"""How long a jump forward must last before anything is deleted because of it."""
 
 _SLICE_COST: Final = 1_000
-"""Work between two pauses: units walked over, about half a microsecond each."""
+"""Work between two pauses: units visited, about half a microsecond each."""
 _LOOK_COST: Final = 20
 _WALK_UNITS: Final = 256
 
 
 class Limits(NamedTuple):
-    """What a topic's queues may hold."""
+    """The retention limits of a topic's queues."""
 
     age_ms: int
     size: int
 
 
 def limits_of(topic: Topic, config: StoreConfig) -> Limits:
-    """Return a topic's limits; where its policy has none, the store's."""
+    """Return a topic's limits; the store's where its policy has none."""
     policy = topic.policy
     if not policy.expires:
         return Limits(UNLIMITED, UNLIMITED)
@@ -54,11 +54,10 @@ def limits_of(topic: Topic, config: StoreConfig) -> Limits:
 
 
 class BelievedTime:
-    """The wall time to delete by.
+    """The wall time used for deletion.
 
-    A clock that is set back only makes things live longer. One that jumps ahead would delete
-    everything at once, on the word of one bad time server: so a jump is believed when it has
-    lasted for an hour.
+    Setting a clock back only makes entries live longer. A jump ahead would delete everything at
+    once because of one wrong time server, so a jump only counts after it has lasted for an hour.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -81,7 +80,7 @@ class BelievedTime:
 
 
 class _Count:
-    """How many bytes the units from `start` to `end` take."""
+    """The size of the units from `start` to `end`."""
 
     __slots__ = ("end", "size", "start")
 
@@ -92,7 +91,7 @@ class _Count:
 
 
 class Expiry:
-    """Moves log starts. Owned by the store's retention, and used on its thread."""
+    """Advances log starts. Owned by retention, and used on its thread."""
 
     def __init__(
         self, *, topics: Topics, queues: QueueTable, clock: Clock, config: StoreConfig
@@ -104,10 +103,10 @@ class Expiry:
         self._counts: dict[Queue, _Count] = {}
         self._starts: dict[Topic, dict[int, int]] = {}
         self.advanced_count = 0
-        """How many times a queue's log start was moved."""
+        """How many times a queue's log start was advanced."""
 
     def run(self, topics: Iterable[Topic]) -> Iterator[bool]:
-        """Expire what these topics hold no longer, with a pause after every slice."""
+        """Expire entries of these topics, with a pause after every slice."""
         now_ms = self._time.now_ms()
         cost = 0
         for topic in topics:
@@ -128,11 +127,11 @@ class Expiry:
         self._advance()
 
     def forget(self, queue: Queue) -> None:
-        """Forget what is known of a queue whose topic is gone."""
+        """Drop the state of a queue whose topic was deleted."""
         self._counts.pop(queue, None)
 
     def _look(self, topic: Topic, queue: Queue, limits: Limits, now_ms: int) -> Iterator[int]:
-        """Find where a queue begins, and yield what each piece of that work cost."""
+        """Find a queue's new log start, and yield the cost of each part of that work."""
         yield 1
         end = queue.next_offset
         if queue.log_start >= end:
@@ -145,7 +144,7 @@ class Expiry:
         if limits.size != UNLIMITED:
             count = self._counts.get(queue)
             if count is None or count.start != queue.log_start:
-                # Others have moved the log start: what lies before it may be gone by now.
+                # The log start advanced for another reason: units before it may be deleted by now.
                 count = self._counts[queue] = _Count(queue.log_start)
             yield from _measure(queue, count, end)
             yield from _shrink(queue, count, start, limits.size)
@@ -161,7 +160,7 @@ class Expiry:
 
 
 def _measure(queue: Queue, count: _Count, end: int) -> Iterator[int]:
-    """Count the units up to an offset."""
+    """Measure the units up to an offset."""
     while count.end < end:
         walked = 0
         for base, _, size, offset_count, *_ in islice(queue.walk(count.end), _WALK_UNITS):
@@ -174,9 +173,9 @@ def _measure(queue: Queue, count: _Count, end: int) -> Iterator[int]:
 
 
 def _shrink(queue: Queue, count: _Count, start: int, size_max: int) -> Iterator[int]:
-    """Take units off the front: those before an offset, and those that are too much.
+    """Remove units from the front: those before an offset, and those above the size limit.
 
-    As in Kafka, what is kept is never less than the size that was asked for.
+    As in Kafka, the remaining size is never below the limit.
     """
     while count.start < count.end:
         walked = 0

@@ -1,13 +1,13 @@
 """Relocation: appends live entries again, so that their segment can be deleted.
 
-A moved entry is the old one with another position: offset, times, hosts, flags, body and
-properties stay. Three properties are added, because once the first segment is gone nothing else
-tells them: the id of the topic's life, the epoch it was first appended in, and the running maximum
-of record times that its unit has.
+A relocated entry is the old one at another position: offset, times, hosts, flags, body and
+properties are unchanged. Three properties are added, which are not known otherwise once the old
+segment is deleted: the id of the topic's incarnation, the epoch of the first append, and the unit's
+running maximum of record timestamps.
 
-Nothing is moved unread: an entry whose checksums do not hold stops the moving, for a copy would
-get good ones. Entries are brought in from disk by a job before they are touched on the store's
-thread, and moved a few at a time.
+Every entry is verified first: one whose checksums do not match stops the relocation, because a copy
+would get valid ones. A job loads entries from disk before they are touched on the store's thread,
+and they are appended a few at a time.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID
 
 SLICE_BYTES: Final = 256 << 10
 SLICE_COUNT: Final = 25
-"""How much is moved between two pauses: under a millisecond's work, whichever comes first."""
+"""Limits of what is relocated between two pauses: under a millisecond of work."""
 _FETCH_BYTES: Final = 1 << 20
 _FETCH_COUNT: Final = 256
 
 
 class Keys(Protocol):
-    """The key index, as moving uses it."""
+    """The key index, as relocation uses it."""
 
     def put_entry(self, topic: bytes, properties: bytes, position: int, store_ms: int) -> None:
         """Index an entry's keys."""
@@ -51,7 +51,7 @@ class _Picked(NamedTuple):
 
 
 class Mover:
-    """Empties segments. Owned by the store's retention, and used on its thread."""
+    """Empties segments. Owned by retention, and used on its thread."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Mover:
         self.moved_bytes = 0
 
     def empty(self, segment: Segment) -> Iterator[bool]:
-        """Append what is live in a sealed segment again, with a pause after every slice."""
+        """Append the live entries of a sealed segment again, with a pause after every slice."""
         picked: list[_Picked] = []
         size = 0
         index = self._queues.index(segment.start)
@@ -96,7 +96,7 @@ class Mover:
         yield from run_job(self._jobs(), lambda: _prefetch(segment, places))
         size = count = 0
         for queue, unit in picked:
-            # Its time may have come while this was paused.
+            # It may have expired during a pause.
             if self._usage.is_live(queue, unit):
                 self.move_entry(segment, queue, unit)
                 size += unit[2]
@@ -106,7 +106,7 @@ class Mover:
                 size = count = 0
 
     def move_entry(self, segment: Segment, queue: Queue, unit: UnitFields) -> None:
-        """Append a live entry again; one that is damaged stays where it is."""
+        """Append a live entry again; a damaged one stays where it is."""
         base, position, _, _, store_ms, max_ms, tag_code = unit
         view = segment.mapping.view
         try:
@@ -152,7 +152,7 @@ def _prefetch(segment: Segment, places: list[tuple[int, int]]) -> None:
 
 
 def _own_properties(view: memoryview, entry: Entry) -> bytes:
-    """Return the properties without those that the log puts in by itself."""
+    """Return the properties without those that the log adds."""
     properties = envelope.properties_of(view, entry)
     if entry.is_batch:
         return properties[len(envelope.batch_properties(entry.offset_count, entry.queue_offset)) :]
@@ -170,7 +170,7 @@ def _draft(view: memoryview, entry: Entry, properties: bytes) -> Draft:
         born_ms=entry.born_ms,
         born_host=entry.born_host,
         flag=entry.flag,
-        # A group was complete long ago: its entries go their own ways.
+        # The group was complete: its entries are independent now.
         sys_flag=entry.sys_flag & ~CONTINUES | MOVED,
         reconsume_times=entry.reconsume_times,
         prepared_offset=entry.prepared_offset,

@@ -1,13 +1,13 @@
 """The reserve: disk space for writes that must succeed when others are rejected.
 
-    free space      who may still have a new segment made
-    much            all writes
-    below `low`     changes that clients want (commits, groups, topics, transactions), and upkeep
-    below `least`   upkeep alone: what frees space, ends what was begun, or starts the server
+    free space      what may still create a segment
+    enough          all writes
+    below `low`     changes by clients (commits, groups, topics, transactions), and upkeep
+    below `least`   upkeep only: what frees space, finishes an operation, or starts the server
 
-`least` is what the work needs that gets a full log going again: two segments for log starts and
-moved entries, half of one for the queues' index, two more snapshots, a file of the key index. Of a
-disk that is small for its segments a fourth is kept, and an eighth more before that.
+`least` is what it takes to free space on a full disk: two segments for log starts and relocated
+entries, half of one for the queue index, two more snapshots, a file of the key index. On a disk
+that is small relative to its segments, a quarter is reserved, and an eighth on top for `low`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Reserve:
         self._keys_size = 0 if keys is None else keys.size
 
     def least(self, total: int) -> int:
-        """Bytes that are for upkeep alone."""
+        """Bytes reserved for upkeep."""
         newest = self._snapshots.newest
         state_size = 0 if newest is None else 2 * newest.size
         return min(total // 4, self._segment_size * 5 // 2 + state_size + self._keys_size)
 
     def low(self, total: int) -> int:
-        """Bytes that are not for messages: a segment's worth of state, and what is for upkeep."""
+        """Bytes not available to messages: a segment of state changes, and the part for upkeep."""
         return self.least(total) + min(total // 8, self._segment_size)

@@ -1,9 +1,9 @@
 """Retention: which segments may be deleted, and in which order.
 
 docs/internals/retention.md specifies this module, `expiry`, `usage`, `relocation` and `disk`. One
-round reads from top to bottom in `_round`; it pauses after every slice of work and goes on with
+round reads from top to bottom in `_round`; it pauses after every slice of work and continues with
 the next tick. Whatever stops a round (a full disk, a damaged entry, a failed fsync) is logged and
-kept as the reason, and the next one begins anew: each step leaves a log that a start accepts.
+stored as the reason, and the next one starts over: each step leaves a log that a start accepts.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from rockgate.store.write.append import Appender
 _log = logging.getLogger(__name__)
 
 PRESSED_MS: Final = 5_000
-"""How soon the next round comes while the disk is past its limit."""
+"""Time until the next round while disk usage is above its limit."""
 FIRST_MS: Final = 10_000
-"""How long after a start the first round comes, if rounds are not more frequent than that."""
+"""Time from a start to the first round, unless rounds are more frequent."""
 _FORCE_COUNT: Final = 500
 
 
@@ -45,27 +45,27 @@ class KeyFiles(Keys, Protocol):
     """The key index, as retention uses it."""
 
     def expire(self, below: int) -> None:
-        """Let go of the files that point below a position only."""
+        """Drop the files that only point below a position."""
 
 
 class SegmentUse(NamedTuple):
-    """One segment in figures."""
+    """Statistics of one segment."""
 
     start: int
     size: int
     live: int | None
-    """Bytes that are needed; None if it was not weighed since something changed."""
+    """Live bytes; None if not accounted since something changed."""
     reason: str
-    """Why it is still there."""
+    """Why the segment is retained."""
 
     @property
     def dead(self) -> int | None:
-        """Bytes that are no longer needed."""
+        """Dead bytes."""
         return None if self.live is None else self.size - self.live
 
 
 class Retention:
-    """Frees what has expired. Owned by the store; `step` is called from its tick."""
+    """Frees expired segments. Owned by the store; `step` is called from its tick."""
 
     def __init__(
         self,
@@ -122,13 +122,13 @@ class Retention:
         self.removed_count = 0
         self.failure: Exception | None = None
         """What stopped the last round; None if nothing did."""
-        # First in line: where a queue began is known only before its log start moves.
+        # First in the list: a queue's old start is only known before its log start advances.
         topics.on_log_starts.insert(0, self._on_log_starts)
         topics.on_deleted.insert(0, self._on_deleted)
         topics.on_altered.append(self._on_altered)
 
     def keep(self, keeper: Keeper) -> None:
-        """Let a keeper take part: what it wants is never deleted, whatever its age."""
+        """Add a keeper: what it needs is never deleted, whatever its age."""
         if keeper not in self.usage.keepers:
             self.usage.keepers.append(keeper)
 
@@ -146,19 +146,19 @@ class Retention:
         self._altered.pop(topic, None)
 
     def _on_altered(self, topic: Topic) -> None:
-        # Shorter retention shows at once, not at the next round.
+        # A shorter retention takes effect at once, not with the next round.
         self._altered[topic] = None
 
-    # Asking and telling
+    # Status
 
     @property
     def wants_snapshot(self) -> bool:
-        """Whether a segment could go if only there were snapshots of the state behind it."""
+        """Whether a segment could be deleted if there were newer snapshots."""
         return self._snapshots.oldest_needed() < self._snapshot_for
 
     @property
     def segments(self) -> list[SegmentUse]:
-        """Every segment with its live bytes and the reason why it is there."""
+        """Every segment with its live bytes and the reason why it is retained."""
         return [
             SegmentUse(each.start, each.size, self.usage.live_bytes(each), self._reason(each))
             for each in self._segments.row
@@ -196,7 +196,7 @@ class Retention:
         except StopIteration:
             self.failure = None
         except (StoreError, OSError) as error:
-            # Past the disk's limit rounds come often, and often with the same end.
+            # Above the disk limit rounds are frequent, and often fail for the same reason.
             if not isinstance(error, DiskFailed) and str(error) != str(self.failure):
                 _log.error("Retention failed and will retry: %s", error)
             self.failure = error
@@ -204,7 +204,7 @@ class Retention:
         return False
 
     def stop(self) -> None:
-        """Leave everything as it is: the next start goes on."""
+        """Leave everything as it is: the next start continues."""
         self._work = self._emptying = None
 
     def _is_due(self) -> bool:
@@ -219,7 +219,7 @@ class Retention:
         return self._clock.monotonic_ms() - self._begun_ms >= wait_ms
 
     def _round(self) -> Iterator[bool]:
-        """Expire; then free the oldest segments for as long as that is worth it."""
+        """Expire entries; then free the oldest segments as long as that is worthwhile."""
         yield from self._expire()
         self._snapshot_for = 0
         while row := self.sealed():
@@ -239,11 +239,11 @@ class Retention:
             yield from self._remove(oldest)
             self._emptying = None
             if self._is_time():
-                # There may be much to free; what expires meanwhile shall not wait for that.
+                # There may be much to free, and entries that expire meanwhile must not wait for it.
                 return
 
     def _local_round(self) -> Iterator[bool]:
-        """Free the oldest segments for as long as nothing in them is needed: nothing is moved."""
+        """Free the oldest segments as long as nothing in them is live: nothing is relocated."""
         self._begun_ms = self._clock.monotonic_ms()
         self._altered = {}
         self._snapshot_for = 0
@@ -265,11 +265,11 @@ class Retention:
         return self.expiry.run(self._topics)
 
     def sealed(self) -> list[Segment]:
-        """Return the segments that may go if nothing in them is needed."""
+        """Return the segments that may be deleted if nothing in them is live."""
         return [each for each in self._segments.row[:-1] if each.end <= self._queues.sealed]
 
     def _force(self, segment: Segment) -> Iterator[bool]:
-        """Let queues begin behind what they have in a segment, though it has not expired."""
+        """Advance the log starts of queues past a segment that has not expired."""
         _log.warning(
             "Deleting unexpired segment %s: the disk is full.", self._segments.path(segment)
         )
@@ -286,9 +286,9 @@ class Retention:
         self._topics.advance_log_starts(starts)
 
     def _remove(self, segment: Segment) -> Iterator[bool]:
-        """Remove an emptied segment, once what stands for it is on disk."""
+        """Remove an emptied segment, once everything that replaces it is on disk."""
         yield from self._checkpoint(self._log.end)
-        # The file goes first, alone and durably: a row on disk never has a gap.
+        # The file is removed first, alone and durably, so that there is never a gap on disk.
         yield from run_job(self._jobs(), self._segments.unlink_first)
         self._segments.forget_first()
         self._queues.drop_segment(segment.start)
@@ -307,10 +307,10 @@ class Retention:
         segment.mapping.close()
 
     def _checkpoint(self, position: int) -> Iterator[bool]:
-        """Bring the log to disk up to a position, and have a checkpoint say so.
+        """Flush the log up to a position, and take a checkpoint that covers it.
 
-        Log starts and moved entries must outlive what they stand for, and a checkpoint must
-        never name a position before the log's start.
+        Log starts and relocated entries must be durable before the originals are deleted, and a
+        checkpoint must never contain a position before the log's start.
         """
         taken: list[bool] = []
         self._checkpointer.take(lambda: taken.append(True))

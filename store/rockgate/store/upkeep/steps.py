@@ -1,8 +1,8 @@
 """Named upkeep steps, isolated so that a failing one does not starve the others.
 
-A step does a little and says whether there is more to do soon. One that raises is counted and left
-alone for a second, then for twice as long up to half a minute, while the others continue. It is
-logged when a step begins to fail, once a minute while it does, and when it succeeds again.
+A step does a little and says whether there is more to do soon. One that raises is counted and
+paused for a second, then for twice as long up to half a minute, while the others continue. The
+first failure is logged, then one per minute, and the recovery.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOLD_EVERY_MS: Final = 60_000
 
 
 class _StepState:
-    """One step, and how it is."""
+    """One step and its failures."""
 
     __slots__ = (
         "appends",
@@ -43,29 +43,29 @@ class _StepState:
         self.appends = appends
         self.failed_count = 0
         self.row_count = 0
-        """How often it failed since it last did not."""
+        """Number of consecutive failures."""
         self.pause_ms = 0
         self.not_before_ms = 0
         self.told_ms = 0
 
 
 class Steps:
-    """Runs named steps, round after round. Belongs to the thread of its owner."""
+    """Runs named steps in rounds. Belongs to the thread of its owner."""
 
     def __init__(self, clock: Clock) -> None:
         self._monotonic_ms = clock.monotonic_ms
         self._steps: list[_StepState] = []
 
     def add(self, name: str, step: Step, *, appends: bool = False) -> None:
-        """Let a step take part; its name is what logs and metrics call it.
+        """Add a step; logs and metrics use its name.
 
-        One that appends to the log is left out of rounds that must not.
+        One that appends to the log is skipped in rounds that must not append.
         """
         assert all(name != each.name for each in self._steps), f"two steps are called {name}"
         self._steps.append(_StepState(name, step, appends=appends))
 
     def run(self, *, may_append: bool = True) -> bool:
-        """Run each once, but for those that failed a moment ago; say whether any has more."""
+        """Run each step once, except paused ones; say whether any has more to do."""
         has_more = False
         for step in self._steps:
             if step.appends and not may_append:
@@ -74,7 +74,7 @@ class Steps:
                 continue
             try:
                 has_more |= step.run()
-            except Exception as error:  # noqa: BLE001  # a supervisor: counted, told, tried again
+            except Exception as error:  # noqa: BLE001  # a supervisor: counted, logged, retried
                 self._failed(step, error)
                 continue
             if step.row_count:
@@ -83,7 +83,7 @@ class Steps:
         return has_more
 
     def failures(self) -> Iterator[tuple[str, int]]:
-        """Return every step's name and how often it has failed."""
+        """Return every step's name and its number of failures."""
         return ((step.name, step.failed_count) for step in self._steps)
 
     def _failed(self, step: _StepState, error: Exception) -> None:
@@ -93,7 +93,7 @@ class Steps:
         step.pause_ms = min(PAUSE_MS_MAX, 2 * step.pause_ms or PAUSE_MS)
         step.not_before_ms = now_ms + step.pause_ms
         if isinstance(error, DiskFailed):
-            return  # said where it happened, once
+            return  # logged once, where it happened
         if step.row_count == 1 or now_ms - step.told_ms >= TOLD_EVERY_MS:
             step.told_ms = now_ms
             is_ours = not isinstance(error, (OSError, StoreError))

@@ -1,7 +1,7 @@
 """The upkeep of a store: the steps of its tick, each in small slices.
 
-Steps are of two kinds. Those of the first touch files of this store alone, so whoever has one open
-takes them. Those of the second append to the log: they are for who has begun an epoch in it.
+There are two kinds of steps. Local ones only touch the files of this store, so any open store runs
+them. The others append to the log, and run only after the store has begun an epoch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEYS_PER_TICK: Final = 256 << 10
 
 
 class Parts(Protocol):
-    """The parts of a store that want upkeep."""
+    """The parts of a store that need upkeep."""
 
     clock: Clock
     progress: Progress
@@ -43,7 +43,7 @@ class Parts(Protocol):
 
 
 def upkeep_steps(parts: Parts) -> Steps:
-    """Return the steps; what is replaced in the store later is found there."""
+    """Return the steps; parts that the store replaces later are looked up when they run."""
 
     def epoch() -> bool:
         if parts.epochs.is_awaited:
@@ -79,7 +79,7 @@ def upkeep_steps(parts: Parts) -> Steps:
 
 
 def begin_epoch(appender: Appender, epochs: Epochs, beginning: Beginning, number: int) -> None:
-    """Append an epoch, which begins a run; until there is room for it nothing else is taken."""
+    """Append the epoch of this run; until there is space for it, everything else is rejected."""
     change = epochs.next_change(number)
     was_read_only = appender.is_read_only
     held, appender.failure = appender.failure, None

@@ -1,13 +1,13 @@
 """Usage: which bytes of a sealed segment are still live.
 
-A unit is live while its topic's life goes on, its offsets are not all below the queue's log start,
-and no later entry has taken its place (it was not moved). What lies below the log start lives on
-while a keeper wants it: a message that waits for its time, a half message without a decision.
-Everything else in a segment is dead: expired and deleted messages, entries of the server's own
-state, which snapshots stand for, and the filler.
+A unit is live while its topic's incarnation exists, its offsets are not all below the queue's log
+start, and no later entry has replaced it (it was not relocated). Below the log start it stays live
+while a keeper needs it: a delayed message, an undecided half message. Everything else in a segment
+is dead: expired and deleted messages, entries of folded state, which snapshots cover, and the
+filler.
 
-A segment is weighed once, and again when something in it may have died: whoever moves a log start
-or deletes a topic touches the queues first.
+A segment is accounted once, and again when something in it may have died: whoever advances a log
+start or deletes a topic touches the queues first.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ class Keeper(Protocol):
     """Something that needs messages whatever their age."""
 
     def wants(self, topic: bytes, queue_id: int, first: int, end: int) -> bool:
-        """Say whether it needs any offset from `first` on and before `end`."""
+        """Say whether it needs any offset from `first` up to, but excluding, `end`."""
 
 
 class Live(NamedTuple):
-    """Some units of one queue that a segment must not lose."""
+    """Live units of one queue in a segment."""
 
     queue: Queue
     units: list[UnitFields]
     is_held: bool
-    """Whether a keeper wants one of them."""
+    """Whether a keeper needs one of them."""
 
 
 class Usage:
-    """What every sealed segment holds. Owned by the store's retention, and used on its thread."""
+    """The live bytes of every sealed segment. Owned by retention, and used on its thread."""
 
     def __init__(self, queues: QueueTable) -> None:
         self._queues = queues
@@ -53,24 +53,24 @@ class Usage:
         self._touched: dict[Queue, int] = {}
 
     def live_bytes(self, segment: Segment) -> int | None:
-        """Return the live bytes when it was last weighed; None if something changed since."""
+        """Return the live bytes as last accounted; None if something changed since."""
         return self._live.get(segment.start)
 
-    # Noting what changes
+    # Recording changes
 
     def touch(self, queue: Queue) -> None:
-        """Note a queue whose log start is about to move, or whose topic is being deleted."""
+        """Record a queue whose log start is about to advance, or whose topic is being deleted."""
         self._touched.setdefault(queue, queue.log_start)
 
     def forget(self, segment: Segment) -> None:
-        """Forget a segment."""
+        """Drop a segment."""
         self._live.pop(segment.start, None)
         self._held.discard(segment.start)
 
-    # Weighing
+    # Accounting
 
     def weigh(self, segments: Sequence[Segment]) -> Iterator[bool]:
-        """Weigh the segments that were touched or are new, with a pause after every slice."""
+        """Account the segments that were touched or are new, with a pause after every slice."""
         cost = 0
         while self._touched:
             queue, was = self._touched.popitem()
@@ -109,7 +109,7 @@ class Usage:
         self._live[segment.start] = size
 
     def live(self, index: IndexFile, run: Run) -> Iterator[Live]:
-        """Yield the live units of a run, a block's worth at a time; the caller may pause."""
+        """Yield the live units of a run, a block at a time; the caller may pause."""
         at, end = run.at, run.at + run.unit_count
         while at < end:
             queue = self._queues.find(run.topic_id, run.queue_id)
@@ -140,7 +140,7 @@ class Usage:
         return Live(queue, units, is_held)
 
     def is_live(self, queue: Queue, unit: UnitFields) -> bool:
-        """Say whether a unit that was live is so still."""
+        """Say whether a unit that was live still is."""
         if queue not in self._queues:
             return False
         return unit[0] + unit[3] > queue.log_start or self._is_wanted(queue, unit)
@@ -151,7 +151,7 @@ class Usage:
 
 
 def _first_live(index: IndexFile, at: int, end: int, log_start: int) -> int:
-    """Return the first place in a run whose unit ends behind a log start."""
+    """Return the first place in a run whose unit ends after a log start."""
 
     def unit_end(place: int) -> int:
         fields = index.unit(place)
@@ -163,9 +163,8 @@ def _first_live(index: IndexFile, at: int, end: int, log_start: int) -> int:
 def prefix_to_empty(sizes: Sequence[tuple[int, int]]) -> int:
     """Return how many of the oldest segments to empty, given each one's size and live bytes.
 
-    It is the shortest row from the oldest on of which at most half is live: what is appended
-    again is then never more than what is freed, and the log never takes much more than twice
-    what lives in it.
+    It is the shortest prefix of which at most half is live: then relocation never appends more than
+    is freed, and the log never takes much more than twice its live bytes.
     """
     size = live = 0
     for count, (segment_size, segment_live) in enumerate(sizes, 1):
