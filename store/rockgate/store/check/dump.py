@@ -28,7 +28,7 @@ _FLAGS: Final = {
 
 
 class DumpRow(NamedTuple):
-    """One entry, or whatever else stands in its place."""
+    """One entry, or what is found in its place."""
 
     position: int
     size: int
@@ -44,15 +44,15 @@ class DumpRow(NamedTuple):
     body_size: int = 0
     properties: dict[str, str] = {}  # noqa: RUF012  # never changed
     reason: str = ""
-    """What is wrong with a damaged stretch."""
+    """What is wrong with damaged bytes."""
 
 
 def dump(
     directory: Directory, start: int | None = None, end: int | None = None
 ) -> Iterator[DumpRow]:
-    """Yield what stands between two positions, from the first whole entry at or behind the start.
+    """Yield everything between two positions, from the first valid entry at or after the start.
 
-    The start need not be an entry's own position: the walk begins at its segment's first.
+    The start need not be the position of an entry: the walk begins with its segment.
     """
     row = Row(directory.child(COMMITLOG))
     first = row.start if start is None else max(start, row.start)

@@ -1,16 +1,16 @@
 """Inspects a data directory: reads it whole, changes nothing, reports each problem's place.
 
-docs/internals/recovery.md says what a start does about each of these. Two kinds of damage are told
-apart:
+docs/internals/recovery.md specifies what a start does about each problem. There are two kinds of
+damage:
 
-- in the log, in front of the flushed position: data is damaged, and a server refuses to start;
-- in what is derived from the log (index files, key index) or kept twice (snapshots, checkpoint
-  slots): the next start mends it, or does with the other.
+- in the log, before the flushed position: data is damaged, and a server refuses to start;
+- in what is derived from the log (index files, key index) or stored twice (snapshots, checkpoint
+  slots): the next start rebuilds it, or uses the other copy.
 
-Behind the flushed position the first entry that is not whole ends the log. That is no damage but
-what a power cut leaves, and is told as a note.
+After the flushed position the first invalid entry ends the log. That is not damage but what a power
+failure leaves, and is reported as a note.
 
-A directory may be inspected while a server uses it: files that go meanwhile are passed over.
+A directory may be inspected while a server uses it: files that are deleted meanwhile are skipped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TELL_BYTES: Final = 16 << 20
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What a data directory holds, and what is wrong with it."""
+    """The contents of a data directory, and what is wrong with it."""
 
     log_start: int = 0
     log_end: int = 0
@@ -60,13 +60,13 @@ class Report:
     damage: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     owner: str | None = None
-    """Which process has the directory, if one has; then no start was tried."""
+    """The process that uses the directory, if any; then no start was tried."""
     refusal: Refusal | None = None
     """Why a start is refused; None if it is not."""
     repair_at: int | None = None
-    """If a start is refused for damage: the highest position to end the log at so that it is not.
+    """If a start is refused because of damage: the highest position at which truncation helps.
 
-    None if there is none: only an empty log can be started from.
+    None if there is none: then a server can only start with an empty log.
     """
 
     @property
@@ -80,9 +80,9 @@ def inspect(
     on_progress: OnProgress = lambda size: None,
     opens: Opener | None = None,
 ) -> Report:
-    """Check everything in a data directory, and try what a start on it would come to.
+    """Check everything in a data directory, and try a start on it.
 
-    `opens` is how a server would open it.
+    `opens` opens it as a server would.
     """
     report = check(directory, on_progress)
     report.owner = directory.owner("lock")
@@ -151,7 +151,7 @@ def _check_log(
 
 
 def _walk(row: Row, flushed: int, report: Report, on_progress: OnProgress) -> Iterator[Damaged]:
-    """Count the entries up to the log's end, and yield what is damaged before the flushed one."""
+    """Count the entries up to the log's end, and yield the damage before the flushed position."""
     told = whole_to = report.log_end = row.start
     group: int | None = None
     for piece in row.walk(row.start, row.end):
@@ -168,7 +168,7 @@ def _walk(row: Row, flushed: int, report: Report, on_progress: OnProgress) -> It
             group = None if is_last else position if group is None else group
             continue
         if group is not None and group < flushed:
-            # One finding: the log can be ended where the group begins, and not within it.
+            # One finding: the log can be truncated where the group starts, but not within it.
             begin, group = group, None
             end = position if isinstance(piece, Filler) else position + piece.size
             cause = f", {piece.reason}" if isinstance(piece, Damaged) else ""

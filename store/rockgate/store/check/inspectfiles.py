@@ -1,7 +1,7 @@
 """Checks the files beside the log: checkpoint, index files, key index, snapshots.
 
-Each check reads a file whole and compares it with its checksums, and where it has none, or where
-they could hold for wrong content, with the log itself.
+Each check reads a whole file and verifies its checksums and, where there are none or they could
+match wrong content, compares it with the log.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _SECONDS_MAX: Final = 2**31 - 1
 
 
 class Finding(NamedTuple):
-    """Something that is damaged."""
+    """A damaged place."""
 
     file: str
     position: int
-    """In the log, or in the file if that is not part of the log."""
+    """Position in the log, or place in a file that is not part of the log."""
     reason: str
     is_mendable: bool = False
-    """Whether a start mends it by itself."""
+    """Whether a start repairs it."""
     is_in_log: bool = True
-    """Whether the position is one of the log, at which that can be ended."""
+    """Whether it is a position of the log, at which that can be truncated."""
 
     def __str__(self) -> str:
         place = "position" if self.is_in_log else "byte"
@@ -45,7 +45,7 @@ class Finding(NamedTuple):
 
 
 class MappedFile:
-    """A file for reading only, as those expect it who read files."""
+    """A mapped file for reading, with the interface of a plain file."""
 
     def __init__(self, directory: Directory, name: str) -> None:
         self.name = f"{directory.path}/{name}"
@@ -63,11 +63,11 @@ class MappedFile:
         return bytes(self._mapping.view[at : at + size]) if self._mapping is not None else b""
 
     def write(self, at: int, data: Buffer) -> None:
-        """Nothing is written here."""
+        """Never called: the file is read-only."""
         raise AssertionError("an inspected file is read-only")
 
     def sync(self) -> None:
-        """Nothing was written."""
+        """Do nothing: nothing is written."""
 
     def close(self) -> None:
         """Close it."""
@@ -79,7 +79,7 @@ class MappedFile:
 
 
 def read_checkpoint(directory: Directory) -> tuple[Checkpoint | None, list[Finding]]:
-    """Return the checkpoint that counts, and what is damaged of it."""
+    """Return the newest valid checkpoint, and the damage to the file."""
     if "checkpoint" not in directory.names():
         return None, []
     file = MappedFile(directory, "checkpoint")
@@ -104,7 +104,7 @@ def read_checkpoint(directory: Directory) -> tuple[Checkpoint | None, list[Findi
 
 
 def check_indexes(directory: Directory, row: Row, log_end: int) -> tuple[int, list[Finding]]:
-    """Check every index file, and that each unit points at its entry."""
+    """Check every index file, and that each unit points to its entry."""
     count = 0
     findings = []
     for name in directory.names():
@@ -127,7 +127,7 @@ def check_indexes(directory: Directory, row: Row, log_end: int) -> tuple[int, li
 
 
 def _check_units(index: IndexFile, row: Row, log_end: int) -> Iterator[Finding]:
-    """Yield the first unit of an index that does not point at its entry; one is reason enough."""
+    """Yield the first unit of an index that does not point to its entry; one is enough."""
     if index.end > log_end or index.start < row.start:
         return
     for run in index.runs():
@@ -159,7 +159,7 @@ def _derived(file: str, position: int, reason: str, *, is_in_log: bool = True) -
 
 
 def check_key_files(directory: Directory, row: Row, log_end: int) -> tuple[int, list[Finding]]:
-    """Check every file of the key index against itself and against the log."""
+    """Check every file of the key index, by itself and against the log."""
     count = 0
     findings = []
     for name in directory.names():
@@ -187,7 +187,7 @@ def check_key_files(directory: Directory, row: Row, log_end: int) -> tuple[int, 
 
 
 def _key_file_problem(file: KeyFile, row: Row, log_end: int) -> tuple[int, str] | None:
-    """Return the place and the reason of the first thing that is wrong with a file."""
+    """Return the place and the reason of the first problem of a file; None if it is valid."""
     if file.mapping.size != file.shape.size:
         return 0, f"file is {file.mapping.size:,} bytes, but its name says {file.shape.size:,}"
     if not file.load():
@@ -212,7 +212,7 @@ def _key_file_problem(file: KeyFile, row: Row, log_end: int) -> tuple[int, str] 
     for slot in range(file.shape.slot_count):
         at = HEADER.size + slot * SLOT.size
         (named,) = SLOT.unpack_from(file.view, at)
-        # One that was put after the last flush may be named already.
+        # An entry added after the last flush may be in its slot already.
         if named != heads.get(slot, 0) and named < file.count:
             return (
                 at,
@@ -222,7 +222,7 @@ def _key_file_problem(file: KeyFile, row: Row, log_end: int) -> tuple[int, str] 
 
 
 def _fits(row: Row, position: int, key_crc: int, begin_ms: int, seconds: int) -> bool:
-    """Say whether the log has an entry with such a key, of that time, at a position."""
+    """Say whether the log has an entry with such a key and time at a position."""
     segment = row.find(position)
     if segment is None:
         return False
@@ -230,7 +230,7 @@ def _fits(row: Row, position: int, key_crc: int, begin_ms: int, seconds: int) ->
         entry = whole_entry(segment, position)
     except EntryError:
         return False
-    # What keys a batch has is for others to know: bodies stay closed here.
+    # The keys of a batch are unknown here: the store does not decode bodies.
     if entry.is_batch:
         if not entry.sys_flag & envelope.INDEXED:
             return False
@@ -248,7 +248,7 @@ def _fits(row: Row, position: int, key_crc: int, begin_ms: int, seconds: int) ->
 def check_snapshots(
     directory: Directory,
 ) -> Iterator[tuple[str, Header | None, Finding | None]]:
-    """Yield each snapshot's name with its header, or with what is wrong with it."""
+    """Yield each snapshot's name with its header, or with its damage."""
     for name in directory.names():
         if not _SNAPSHOT.fullmatch(name):
             continue

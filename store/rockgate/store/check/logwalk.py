@@ -1,8 +1,7 @@
 """Walks a log offline: read-only, past any damage.
 
-The files are mapped for reading and never written. What is not a whole entry is handed out as a
-damaged stretch, up to the next place where one stands: an entry names its own position, so that
-place is certain.
+The files are mapped read-only. Bytes that are not a valid entry are yielded as damaged, up to the
+next valid one: an entry contains its own position, so that place is certain.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from rockgate.store.log.segments import Segment, usual_size
 COMMITLOG: Final = "commitlog"
 
 OnProgress = Callable[[int], None]
-"""Notified of how many more bytes of the log were read."""
+"""Called with the number of further bytes of the log that were read."""
 
 _MAGICS: Final = tuple(
     magic.to_bytes(4, "big")
@@ -29,7 +28,7 @@ _STEP: Final = 1 << 20
 
 
 class Whole(NamedTuple):
-    """An entry whose checksums hold, at its own place."""
+    """An entry with valid checksums, at its own position."""
 
     position: int
     size: int
@@ -39,14 +38,14 @@ class Whole(NamedTuple):
 
 
 class Filler(NamedTuple):
-    """What a segment ends with where the next entry did not fit."""
+    """The end of a segment in which the next entry did not fit."""
 
     position: int
     size: int
 
 
 class Damaged(NamedTuple):
-    """Bytes that are no entry, up to the next whole one or to the segment's end."""
+    """Invalid bytes up to the next valid entry, or to the segment's end."""
 
     position: int
     size: int
@@ -54,7 +53,7 @@ class Damaged(NamedTuple):
 
 
 class Unwritten(NamedTuple):
-    """Zeros, where nothing was written."""
+    """Zeros: nothing was written."""
 
     position: int
     size: int
@@ -64,16 +63,16 @@ Piece = Whole | Filler | Damaged | Unwritten
 
 
 class Problem(NamedTuple):
-    """A file that cannot be in the row, or one that is missing."""
+    """A file that does not fit into the sequence, or a missing one."""
 
     file: str
     position: int
-    """Where the log could be ended so that it goes."""
+    """Where the log can be truncated to remove it."""
     reason: str
     good_to: int | None = None
-    """For a file of another size: the position behind the last byte that may stand in it."""
+    """For a file of another size: the position after the last byte that is usable."""
     is_short: bool = False
-    """Whether it ends there."""
+    """Whether the file is too short."""
 
 
 class EmptyMapping:
@@ -87,27 +86,27 @@ class EmptyMapping:
         self.name = name
 
     def write(self, at: int, data: Buffer) -> None:
-        """There is no place to write to."""
+        """Never called: there are no bytes."""
         raise AssertionError("an empty file is read-only")
 
     def sync(self, at: int = 0, size: int | None = None) -> None:
-        """Nothing was written."""
+        """Do nothing: nothing is written."""
 
     def populate(self, at: int, size: int, *, coarsely: bool = False) -> None:
-        """There is nothing to make ready."""
+        """Do nothing: there are no pages."""
 
     def prefetch(self, at: int, size: int) -> None:
-        """There is nothing to bring in."""
+        """Do nothing: there are no pages."""
 
     def close(self) -> None:
-        """There is nothing to release."""
+        """Do nothing: nothing is mapped."""
 
 
 class Row:
-    """The segments on disk, mapped for reading. `problems` are files that cannot be in it."""
+    """The segments on disk, mapped read-only. `problems` are files that do not fit."""
 
     def __init__(self, directory: Directory, segment_bytes: int = 0) -> None:
-        """Map what is there; a size that is not given is told by the files: see `usual_size`."""
+        """Map the files; by default the segment size is derived from them: see `usual_size`."""
         self.path = directory.path
         self.segments: list[Segment] = []
         self.problems: list[Problem] = []
@@ -146,7 +145,7 @@ class Row:
 
     @property
     def end(self) -> int:
-        """The position behind the last file."""
+        """The position after the last file."""
         return self.segments[-1].end if self.segments else 0
 
     def file_at(self, position: int) -> str:
@@ -168,11 +167,11 @@ class Row:
                 yield from walk(segment, max(start, segment.start), min(end, segment.end))
 
     def note_damage(self, damaged: Damaged) -> None:
-        """Remember a damaged stretch, so that it is reported once, not for each reference to it."""
+        """Record damaged bytes, so that they are reported once, not for each reference to them."""
         self._damaged.append((damaged.position, damaged.position + damaged.size))
 
     def is_damaged(self, position: int) -> bool:
-        """Say whether a position lies in a stretch that is known to be damaged."""
+        """Say whether a position is in bytes that are known to be damaged."""
         return any(start <= position < end for start, end in self._damaged)
 
     def close(self) -> None:
@@ -189,7 +188,7 @@ def _mapped(directory: Directory, name: str) -> Mapping:
 
 
 def walk(segment: Segment, start: int, end: int) -> Iterator[Piece]:
-    """Yield the pieces of a segment that begin between two positions."""
+    """Yield the pieces of a segment that start between two positions."""
     position = start
     while position < end:
         piece = piece_at(segment, position)
@@ -198,7 +197,7 @@ def walk(segment: Segment, start: int, end: int) -> Iterator[Piece]:
 
 
 def piece_at(segment: Segment, position: int) -> Piece:
-    """Return what begins at a position of a segment."""
+    """Return what starts at a position of a segment."""
     at = position - segment.start
     view, size = segment.mapping.view, segment.size
     left = size - at
@@ -222,7 +221,7 @@ def piece_at(segment: Segment, position: int) -> Piece:
 
 
 def whole_entry(segment: Segment, position: int) -> Entry:
-    """Read and check the entry at a position; EntryError says what is wrong with it."""
+    """Read and verify the entry at a position; EntryError if it is invalid."""
     view = segment.mapping.view
     entry = envelope.read(view, position - segment.start, segment.size)
     if entry.position != position:
@@ -232,7 +231,7 @@ def whole_entry(segment: Segment, position: int) -> Entry:
 
 
 def _first_written(view: memoryview, at: int) -> int:
-    """Return the place of the first byte that is not zero, the end if all are."""
+    """Return the place of the first byte that is not zero; the end if all are."""
     zeros = bytes(_STEP)
     while at < len(view):
         piece = bytes(view[at : at + _STEP])
@@ -243,10 +242,10 @@ def _first_written(view: memoryview, at: int) -> int:
 
 
 def _next_whole(segment: Segment, at: int) -> int:
-    """Return the position of the next whole entry or filler, the segment's end if there is none."""
+    """Return the position of the next valid entry or filler; the segment's end if there is none."""
     view = segment.mapping.view
     while at < segment.size:
-        # The pieces overlap by a size and a magic less a byte, so that none is cut in two.
+        # The pieces overlap, so that no size and magic is split between two.
         piece = bytes(view[at : at + _STEP + BLANK_SIZE - 1])
         for place in _candidates(piece):
             position = segment.start + at + place
@@ -257,7 +256,7 @@ def _next_whole(segment: Segment, at: int) -> int:
 
 
 def _candidates(piece: bytes) -> list[int]:
-    """Return the places, in order, from which on a size and a known magic could stand."""
+    """Return the places, in order, at which a size and a known magic may start."""
     found = []
     for magic in (*_MAGICS, envelope.MAGIC_BLANK.to_bytes(4, "big")):
         place = piece.find(magic, _MAGIC_AT)

@@ -1,16 +1,16 @@
 """Repairs a damaged log: truncates it at a position and saves the rest.
 
 There is one repair, and it loses data: everything from the position on, for all topics. It is for a
-log that a server refuses, when no better copy of it exists. It never runs beside a server.
+log that a server refuses, when there is no better copy. It never runs beside a server.
 
-What it would leave is tried first, on a shadow of the directory: a repair after which no server
-could start is not made. Where that is so for every position, because the state before the log's
-first entry is lost, a forced repair keeps the whole log aside and leaves an empty one.
+The result is tried first, on an overlay of the directory: a repair after which no server could
+start is not made. If that is so for every position, because the state before the log's first entry
+is lost, a forced repair saves the whole log and leaves an empty one.
 
-The order makes it safe to interrupt. What goes is copied to `lost/` and synced; then a new
-checkpoint names the position; then the rest is overwritten with zeros. A cut of power before the
-last step leaves a log that is damaged as before, or that a start cuts by itself. Indexes and
-snapshots that know more than the log are removed by the start that follows.
+The order makes it safe to interrupt. What is removed is copied to `lost/` and synced; then a new
+checkpoint stores the position; then the rest is overwritten with zeros. A power failure before the
+last step leaves a log that is damaged as before, or that the next start truncates. That start also
+removes indexes and snapshots that exceed the log.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from rockgate.store.upkeep.checkpoint import Checkpoint, replace_checkpoint
 
 
 class Repaired(NamedTuple):
-    """What a repair did."""
+    """The result of a repair."""
 
     end: int
     entry_count: int
     """How many entries are left."""
     lost_bytes: int
     saved_in: str
-    """The directory they were copied to."""
+    """The directory that the removed bytes were copied to."""
 
 
 def truncate(
@@ -48,10 +48,10 @@ def truncate(
     is_forced: bool = False,
     opens: Opener | None = None,
 ) -> Repaired:
-    """End the log at a position; CannotRepair says why not, StoreLocked that a server is running.
+    """Truncate the log at a position; CannotRepair if that is impossible, StoreLocked if in use.
 
-    `opens` is how a server would open the directory, so that it can be tried. `is_forced` leaves an
-    empty log, of all topics, where no server could start from what is left.
+    `opens` opens the directory as a server would, so that the result can be tried. `is_forced`
+    leaves an empty log, for all topics, if no server could start from any other result.
     """
     directory.lock("lock")
     try:
@@ -115,7 +115,7 @@ def _truncate(
 
 
 def _keep_all(directory: Directory) -> Repaired:
-    """Keep the whole log aside, and leave the directory as one whose log is empty."""
+    """Save the whole log, and leave the directory with an empty one."""
     before, size = _read(directory)
     row = Row(directory.child(COMMITLOG), size)
     try:
@@ -130,7 +130,7 @@ def _keep_all(directory: Directory) -> Repaired:
 
 
 def _read(directory: Directory) -> tuple[Checkpoint, int]:
-    """Return the checkpoint, and the size of segments if that says it."""
+    """Return the checkpoint, and the segment size if the checkpoint contains it."""
     checkpoint = read_checkpoint(directory)[0] or Checkpoint()
     return checkpoint, checkpoint.segment_bytes
 
@@ -141,11 +141,11 @@ def _starts(commitlog: Directory) -> Iterator[int]:
             yield int(name)
 
 
-# What goes
+# Removing
 
 
 def _keep(segment: Segment, position: int, aside: Directory) -> int:
-    """Copy what a segment holds behind a position; return how many bytes that are."""
+    """Copy what a segment holds after a position; return the number of bytes."""
     at = max(0, position - segment.start)
     last = last_written(segment.mapping.view, at)
     pieces = [segment.mapping.view[at:last]] if last > at else []
@@ -153,13 +153,13 @@ def _keep(segment: Segment, position: int, aside: Directory) -> int:
 
 
 def _end_in(commitlog: Directory, row: Row, position: int) -> None:
-    """Leave nothing but zeros behind a position in the file that holds it, at its right size."""
+    """Overwrite everything after a position with zeros, in the file that holds it."""
     first = row.segments[0].start
     for segment in row.segments:
         if not segment.start <= position < segment.start + row.segment_size:
             continue
         if segment.start == position and position != first:
-            return  # it goes as a whole
+            return  # it is removed as a whole
         name = segment_name(segment.start)
         at = position - segment.start
         if segment.size != row.segment_size:
@@ -176,35 +176,35 @@ def _end_in(commitlog: Directory, row: Row, position: int) -> None:
 
 
 def _remove_from(commitlog: Directory, position: int, first: int | None) -> None:
-    """Remove the files that start at or behind a position, but for the log's first."""
+    """Remove the files that start at or after a position, except the log's first."""
     for start in sorted(_starts(commitlog), reverse=True):
         if start >= position and start != first:
             commitlog.remove(segment_name(start))
-            # One after the other, the last first: a cut of power never leaves a gap in the row.
+            # One at a time, the last one first: a power failure never leaves a gap.
             commitlog.sync()
 
 
-# Where it may end
+# Validating the position
 
 
 class _Survey:
-    """Sees to it that a position is one between two entries, in files that hang together.
+    """Checks that a position is between two entries, in contiguous files.
 
-    Whether what lies before it is whole enough is for a trial to say.
+    A trial decides whether everything before it is valid enough.
     """
 
     def __init__(self, row: Row, position: int, on_progress: OnProgress) -> None:
         self.entry_count = 0
         self.last_store_ms = 0
         self.end = position
-        """Where the log ends: the position, or before it if nothing was written in between."""
+        """The new end of the log: the position, or less if nothing was written in between."""
         self._row = row
         end = row.segments[-1].start + row.segment_size
         if not row.start <= position <= end:
             instead = end if position > end else None
             raise CannotRepair(f"The log only covers positions {row.start} to {end}.", instead)
         for problem in row.problems:
-            # The file that holds the position gets its size back, and later ones go.
+            # The file that holds the position gets its size back, and later ones are removed.
             good_to = problem.position if problem.good_to is None else problem.good_to
             if position > good_to:
                 reason = f"{problem.file} is damaged at {problem.position}: {problem.reason}."
@@ -235,11 +235,11 @@ class _Survey:
                 is_last = not piece.entry.sys_flag & CONTINUES
                 group = None if is_last else begin
             else:
-                # A group that damage breaks off is part of the damage, wherever it would end.
+                # A group that damage interrupts is part of the damage, wherever it would end.
                 group = None
             on_progress(piece.size)
         if unwritten is not None:
-            # Of a segment that is not full, the last one that holds anything.
+            # In a segment that is not full, the last one with any data.
             self.end = unwritten
         elif group is not None:
             reason = f"Position {position} is within the group of entries that starts at {group}."

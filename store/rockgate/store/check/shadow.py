@@ -1,11 +1,11 @@
 """An overlay of a data directory: reads come from it, writes stay in memory.
 
-What is there is read from the directory below, which stays as it is and need not be writable. What
-is written, created, renamed or removed is so in here alone, and gone with this object. A start or
-a repair on a shadow takes the very steps that it would take in earnest, so whoever asks how one
-would end need not guess (`rockgate.store.check.trial`).
+Reads come from the directory below, which stays unchanged and need not be writable. Writes,
+creates, renames and removes only happen here, and are lost with this object. A start or a repair on
+an overlay takes the same steps as a real one, so its outcome is known in advance
+(`rockgate.store.check.trial`).
 
-Memory is what was written, page by page; bytes that are written over themselves cost nothing.
+Memory use is that of the changed pages; bytes overwritten with the same bytes cost nothing.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from rockgate.store.files.interface import PAGE_SIZE, Buffer, Directory, File, M
 from rockgate.store.files.mapped import blank
 
 DISCARDED: Final = "lost"
-"""The child whose files nobody reads: they are counted and not kept."""
+"""The child whose files are never read: their bytes are counted but not stored."""
 UNLIMITED: Final = 1 << 50
 
 
 class ShadowMapping:
-    """A mapping whose writes stay in here; `sync` has nothing to do."""
+    """A mapping whose writes stay in memory; `sync` does nothing."""
 
-    bare: memoryview | None = None  # so that each write comes by here
+    bare: memoryview | None = None  # so that each write is seen
 
     def __init__(self, name: str, view: memoryview, below: Mapping | None = None) -> None:
         self.name = name
@@ -33,7 +33,7 @@ class ShadowMapping:
         self._below = below
 
     def write(self, at: int, data: Buffer) -> None:
-        """Copy in the pages that change."""
+        """Copy the pages that change."""
         rest = memoryview(data)
         while rest:
             step = min(len(rest), PAGE_SIZE - at % PAGE_SIZE)
@@ -43,20 +43,20 @@ class ShadowMapping:
             rest = rest[step:]
 
     def sync(self, at: int = 0, size: int | None = None) -> None:
-        """Nothing of this goes to a disk."""
+        """Do nothing: there is no disk."""
 
     def populate(self, at: int, size: int, *, coarsely: bool = False) -> None:
-        """Pages that are never written shall not be made."""
+        """Do nothing: pages that are never written should not be created."""
 
     def prefetch(self, at: int, size: int) -> None:
-        """Pages come in when they are read."""
+        """Do nothing: pages are loaded when they are read."""
 
     def close(self) -> None:
-        """Let go of it; what was written is kept for as long as the directory is."""
+        """Do nothing: writes are retained as long as the directory."""
 
 
 class _Node:
-    """A file's content, whatever its name: that of a file below until something is changed."""
+    """A file's content, independent of its names: that of the file below until it is changed."""
 
     def __init__(self, below: Directory | None = None, name: str = "") -> None:
         self._below = below
@@ -66,7 +66,7 @@ class _Node:
         self._mapped: list[Mapping] = []
 
     def view(self) -> memoryview:
-        """Return what it holds now."""
+        """Return the current content."""
         if self._mapping is not None:
             return self._mapping.view
         if self._below is None:
@@ -79,7 +79,7 @@ class _Node:
         return self._mapped[-1].view
 
     def mapping(self) -> ShadowMapping:
-        """Return it mapped for writing; what is below is copied page by page, when written to."""
+        """Map it for writing; pages of the file below are copied when written to."""
         if self._mapping is None:
             if self._below is not None:
                 self._mapped.append(self._below.map_copy(self._name))
@@ -92,14 +92,14 @@ class _Node:
         return self._mapping
 
     def allocate(self, name: str, size: int) -> ShadowMapping:
-        """Become a file of zeros, behind which is what it holds."""
+        """Become a zeroed file that starts with the current content."""
         content = self.view()
         self._mapping = ShadowMapping(name, blank(size))
         self._mapping.view[: len(content)] = content
         return self._mapping
 
     def write(self, at: int, data: Buffer) -> None:
-        """Write in here, growing as needed; a file that is mapped keeps its size."""
+        """Write to memory, extending the file as needed; a mapped file retains its size."""
         if self._mapping is None:
             if self._below is not None:
                 self._content, self._below = bytearray(self.view()), None
@@ -108,7 +108,7 @@ class _Node:
         self.view()[at : at + len(data)] = data
 
     def close(self) -> None:
-        """Let go of what is mapped below."""
+        """Release the mappings of the file below."""
         for mapping in self._mapped:
             mapping.close()
 
@@ -130,12 +130,12 @@ class ShadowFile:
         return bytes(self._node.view()[at : at + max(0, size)])
 
     def write(self, at: int, data: Buffer) -> None:
-        """Write in here."""
+        """Write to memory."""
         if not self._is_discarded:
             self._node.write(at, data)
 
     def sync(self) -> None:
-        """Nothing of this goes to a disk."""
+        """Do nothing: there is no disk."""
 
     def close(self) -> None:
         """Close it."""
@@ -155,7 +155,7 @@ class ShadowDirectory:
         self._children: dict[str, ShadowDirectory] = {}
 
     def close(self) -> None:
-        """Let go of what is mapped below."""
+        """Release the mappings of files below."""
         for node in self._nodes:
             node.close()
         for child in self._children.values():
@@ -167,7 +167,7 @@ class ShadowDirectory:
         return self._files[name]
 
     def child(self, name: str) -> ShadowDirectory:
-        """Return the directory below; it is made in here alone."""
+        """Return a subdirectory; it is only created in memory."""
         if name not in self._children:
             below = None
             if self._below is not None and self._below.has_child(name):
@@ -178,17 +178,17 @@ class ShadowDirectory:
         return self._children[name]
 
     def has_child(self, name: str) -> bool:
-        """Look for the directory below."""
+        """Look for a subdirectory."""
         if name in self._children:
             return True
         return self._below is not None and self._below.has_child(name)
 
     def names(self) -> list[str]:
-        """Return the files' names."""
+        """Return the names of the files."""
         return sorted(self._files)
 
     def allocate(self, name: str, size: int) -> ShadowMapping:
-        """Make a zeroed file, which takes memory where it is written to."""
+        """Create a zeroed file, which only uses memory where it is written to."""
         node = self._files[name] = _Node()
         return node.allocate(name, size)
 
@@ -197,11 +197,11 @@ class ShadowDirectory:
         return self._node(name).mapping()
 
     def map_copy(self, name: str) -> ShadowMapping:
-        """Everything in here is a copy."""
+        """Map a file; everything here is a copy."""
         return self._node(name).mapping()
 
     def grow(self, name: str, size: int) -> None:
-        """Put zeros behind what a file holds."""
+        """Extend a file with zeros."""
         self._node(name).allocate(name, size)
 
     def create(self, name: str) -> File:
@@ -214,30 +214,30 @@ class ShadowDirectory:
         return ShadowFile(name, self._node(name), is_discarded=self._is_discarded)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file in here."""
+        """Rename a file here."""
         self._files[new] = self._node(old)
         if old != new:
             del self._files[old]
 
     def remove(self, name: str) -> None:
-        """Remove a file in here."""
+        """Remove a file here."""
         self._node(name)
         del self._files[name]
 
     def sync(self) -> None:
-        """Nothing of this goes to a disk."""
+        """Do nothing: there is no disk."""
 
     def space(self) -> tuple[int, int]:
-        """Return what the directory below has."""
+        """Return the space of the directory below."""
         below = self._below
         return (UNLIMITED, UNLIMITED) if below is None else below.space()
 
     def lock(self, name: str) -> None:
-        """There is no other process to lock out."""
+        """Do nothing: there is no other process."""
 
     def unlock(self) -> None:
-        """Nothing waits for it."""
+        """Do nothing: there is no other process."""
 
     def owner(self, name: str) -> str | None:
-        """There is no other process to lock out."""
+        """Return None: there is no other process."""
         return None

@@ -1,8 +1,8 @@
 """Trials: the outcome of a start on a data directory, found by running it on an overlay.
 
-`check` tells what is damaged, which is not the same as what a start refuses: it reads only what it
-needs. So the start itself is asked, on a shadow that writes nowhere, and its answer is right for
-whatever rules a start has. A repair is tried in the same way before anything is changed.
+`check` reports damage, which is not the same as what a start refuses: a start only reads what it
+needs. So the start itself is run on an overlay that writes nothing, and the outcome is right
+whatever the rules are. A repair is tried in the same way before anything is changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Opener = Callable[[Directory], object]
 
 
 class CannotOpen(Exception):
-    """What an opener raises for a reason of its own."""
+    """Raised by an opener for its own reasons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +34,15 @@ class Refusal:
 
     reason: str
     position: int | None = None
-    """Where the log is damaged, if that is why."""
+    """Where the log is damaged, if that is the reason."""
     is_repairable: bool = True
-    """Whether ending the log earlier may help; not if a setting or the disk is in the way."""
+    """Whether truncating the log may help; not if a setting or the disk is the reason."""
 
 
 def segment_bytes_of(directory: Directory) -> int:
-    """Return the size of a directory's segments: the checkpoint's word, or what most files have.
+    """Return a directory's segment size: that of the checkpoint, or of most files.
 
-    0 if there is neither, or one file alone of a size that nobody would have set: it was cut.
+    0 if there is neither, or a single file of an implausible size: it was truncated.
     """
     checkpoint, _ = read_checkpoint(directory)
     size = checkpoint.segment_bytes if checkpoint is not None else 0
@@ -55,7 +55,7 @@ def segment_bytes_of(directory: Directory) -> int:
 
 
 def plain_opener(directory: Directory) -> Opener:
-    """Return what opens a directory with default settings, but for the size of its segments."""
+    """Return an opener with default settings except for the segment size."""
     size = segment_bytes_of(directory)
     config = StoreConfig(segment_bytes=size) if size else StoreConfig()
     return lambda where: Store(where, config, SystemClock()).begin_epoch()
@@ -66,9 +66,9 @@ def refusal_of(
     opens: Opener,
     before: Callable[[Directory], object] = lambda shadow: None,
 ) -> Refusal | None:
-    """Return why a start would be refused, None if it would not, and change nothing.
+    """Return why a start would be refused, or None, without changing anything.
 
-    `before` is what shall be done to the directory first.
+    `before` is applied to the overlay first.
     """
     shadow = ShadowDirectory(directory, directory.path)
     try:
@@ -91,10 +91,10 @@ def find_repair(
     opens: Opener,
     truncates: Callable[[Directory, int], object],
 ) -> int | None:
-    """Return the highest position at which the log can be ended so that a server starts.
+    """Return the highest position at which the log can be truncated so that a server starts.
 
-    None if there is no such position. The search begins at `end` and goes down from refusal to
-    refusal: each names the place that is in its way.
+    None if there is none. The search starts at `end` and continues with the position that each
+    refusal reports.
     """
     position = end
     while True:
