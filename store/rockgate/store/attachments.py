@@ -1,6 +1,6 @@
-"""What others hang on to a store: everything that it calls and did not make, in one list.
+"""Attachments: the callbacks that others register with a store, in one list.
 
-Each may be attached once in a store's life. Without one the store works, and notifies no one.
+Each may be attached once in a store's lifetime. The store works without any of them.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from rockgate.store.write.append import Appender
 
 
 class Attachments(TypedDict, total=False):
-    """All of them, by name."""
+    """All attachments, by name."""
 
     redeliver: Redeliver
-    """Says what becomes of a message that waited; without it nothing is delivered."""
+    """Converts a delayed message for delivery; without it nothing is delivered."""
     records: Records
-    """Says what becomes of records of a batch that waited."""
+    """Converts delayed records of a batch for delivery."""
     on_sooner: Callable[[], None]
-    """Notified when something is scheduled that is due before the next delivery check."""
+    """Called when something is scheduled that is due before the next delivery check."""
     on_append: Callable[[QueueView], None]
-    """Notified of every queue that got something."""
+    """Called with every queue that got entries."""
     on_flushed: Callable[[int], None]
-    """Notified of the flushed position after every flush: more of sync queues is visible."""
+    """Called with the flushed position after every flush: more of sync queues is visible."""
     on_synced: Callable[[float], None]
-    """Notified of the duration of each fsync, by the thread that waited for it."""
+    """Called with the duration of each fsync, on the thread that waited for it."""
     keys_later: Callable[[Callable[[], None]], object]
-    """Runs work on the key index a little later, so that it does not hold up an answer."""
+    """Runs work on the key index a little later, so that it does not delay a response."""
 
 
 class Parts(Protocol):
-    """The parts of a store that call others."""
+    """The parts of a store that call attachments."""
 
     deliveries: Deliveries
     delay: Delay
@@ -48,7 +48,7 @@ class Parts(Protocol):
 
 
 def attach(parts: Parts, taken: set[str], given: Attachments) -> None:
-    """Hang what is given on to the parts; ValueError for what was attached before."""
+    """Pass attachments to the parts; ValueError for those attached before."""
     if again := taken & given.keys():
         raise ValueError(f"Already attached: {', '.join(sorted(again))}.")
     taken.update(given)

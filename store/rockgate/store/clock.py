@@ -1,11 +1,11 @@
-"""Clocks: the system's, a manual one for tests, and one that steps do not carry away.
+"""Clocks: the system's, a manual one for tests, and one that ignores steps of the wall clock.
 
-docs/internals/delay.md has the rule of the steady clock. A step is a difference of a minute or
-more, ahead or back, that no time has passed for. There are three answers to what time it is:
+docs/internals/delay.md specifies the steady clock. A step is a difference of a minute or more, in
+either direction, for which no time has elapsed. There are three times:
 
-    now_ms      the wall clock's; a step is believed when it has lasted for five minutes
-    day_ms      the same, but never ahead of what the wall clock says now
-    passed_ms   counted from the start by time that passes; no step is ever believed
+    now_ms      wall time; a step is accepted once it has lasted for five minutes
+    day_ms      the same, but never ahead of the current wall time
+    passed_ms   wall time at the start plus elapsed time; steps are never accepted
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Final, NamedTuple, Protocol
 
 
 class Clock(Protocol):
-    """What the store asks of time."""
+    """The times that the store needs."""
 
     def now_ms(self) -> int:
         """Return wall time in milliseconds since 1970; it may step in either direction."""
 
     def monotonic_ms(self) -> int:
-        """Return milliseconds that only ever grow, for measuring waits."""
+        """Return monotonic milliseconds, for measuring durations."""
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The operating system's clock."""
 
     def now_ms(self) -> int:
         """Return the wall time."""
@@ -48,27 +48,27 @@ class ManualClock:
         return self._now_ms
 
     def monotonic_ms(self) -> int:
-        """Return how much time was let pass."""
+        """Return the elapsed time."""
         return self._monotonic_ms
 
     def advance(self, milliseconds: int) -> None:
-        """Let time pass."""
+        """Let time elapse."""
         assert milliseconds >= 0, "time that passes is never negative; use step"
         self._now_ms += milliseconds
         self._monotonic_ms += milliseconds
 
     def step(self, milliseconds: int) -> None:
-        """Set the wall clock forward or back without any time passing."""
+        """Set the wall clock forward or back without any time elapsing."""
         self._now_ms += milliseconds
 
 
 STEP_MS: Final = 60_000
 LASTS_MS: Final = 300_000
-_new = tuple.__new__  # what NamedTuple._make calls: one is read for every item that is scheduled
+_new = tuple.__new__  # skips NamedTuple._make: read for every item that is scheduled
 
 
 class Times(NamedTuple):
-    """What time it is."""
+    """The three times at one moment."""
 
     now_ms: int
     day_ms: int
@@ -76,39 +76,39 @@ class Times(NamedTuple):
 
 
 class SteadyClock:
-    """Wall time without its steps."""
+    """Wall time without steps."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._ahead_ms = clock.now_ms() - clock.monotonic_ms()
-        """How far what is believed is ahead of the monotonic time."""
+        """How far the accepted time is ahead of the monotonic time."""
         self._doubted_since: int | None = None
         self._doubted_ms = 0
         self._seen_ms = self._ahead_ms
-        """How far the wall clock was ahead when it was last looked at."""
+        """How far the wall clock was ahead when it was last read."""
         self._drift_ms = self._ahead_ms
-        """That, but for its steps."""
+        """The same without steps."""
 
     def now_ms(self) -> int:
-        """Return the time that is believed."""
+        """Return the accepted time."""
         return self._look() + self._ahead_ms
 
     def day_ms(self) -> int:
-        """Return the time of day, by which nothing is early."""
+        """Return the time of day at which nothing is delivered early."""
         return self._look() + min(self._ahead_ms, self._seen_ms)
 
     def read(self) -> Times:
-        """Return all of them, as they are at one moment."""
+        """Return all three times at one moment."""
         elapsed_ms = self._look()
         day_ms = elapsed_ms + min(self._ahead_ms, self._seen_ms)
         return _new(Times, (elapsed_ms + self._ahead_ms, day_ms, elapsed_ms + self._drift_ms))
 
     def _look(self) -> int:
-        """Look at the wall clock, and return the monotonic time."""
+        """Read the wall clock, and return the monotonic time."""
         elapsed_ms = self._clock.monotonic_ms()
         ahead_ms = self._clock.now_ms() - elapsed_ms
         if ahead_ms == self._seen_ms == self._ahead_ms:
-            # As at the last look, and nothing was in doubt then: so it is nearly always.
+            # The usual case: unchanged since the last read, and no step in doubt.
             return elapsed_ms
         if abs(ahead_ms - self._seen_ms) < STEP_MS:
             self._drift_ms += ahead_ms - self._seen_ms

@@ -1,26 +1,26 @@
 """Errors of the store.
 
 StoreError
-├── StoreFull           no room on disk for what was to be appended
-├── DiskFailed          an fsync failed: nothing is written any more until a restart
+├── StoreFull           no space on disk
+├── DiskFailed          an fsync failed: the store is read-only until a restart
 ├── StoreClosed         the store is stopped or stopping
-├── StoreReadOnly       no epoch of its own has begun: others may write this log, it does not
-├── StoreLocked         another process has this data directory
-├── StoreCorrupt        bytes that were known to be safe are not: file, position, reason
-├── SettingChanged      a setting that is fixed for the life of a data directory is another one now
-├── FormatTooNew        written by a later release, in a format this one does not know
-├── FlushTimeout        stored, but not known to be on disk within the time given
-├── EntryTooLarge       an entry that no segment could hold, or that passes a limit of the format
+├── StoreReadOnly       no epoch has begun: another process may write this log
+├── StoreLocked         another process uses this data directory
+├── StoreCorrupt        flushed bytes are damaged: file, position, reason
+├── SettingChanged      a setting that is fixed for a data directory has changed
+├── FormatTooNew        written by a later release, in an unknown format
+├── FlushTimeout        appended, but not flushed in time
+├── EntryTooLarge       an entry exceeds the segment size or a limit of the format
 ├── UnknownTopic        no topic of that name or id
-├── TopicExists         the name is taken
+├── TopicExists         the name is in use
 ├── UnknownQueue        the topic has no such queue
-├── InvalidTopic        a name or setting that no topic can have
-├── InvalidGroup        a name that no group can have
-└── OffsetOutOfRange    an offset outside what a queue holds
+├── InvalidTopic        an invalid name or setting of a topic
+├── InvalidGroup        an invalid group name
+└── OffsetOutOfRange    an offset outside a queue's range
 
-CannotRepair            a tool's no: the log cannot be ended there; no protocol answers with it
+CannotRepair            for tools only: the log cannot be truncated there
 
-No error carries a protocol's code: the gateway maps kinds to codes in one table per protocol.
+No error has a protocol's code: the gateway maps classes to codes in one table per protocol.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ class StoreError(Exception):
 
 
 class CannotRepair(Exception):
-    """The log cannot be ended at that position; nothing was changed."""
+    """The log cannot be truncated at that position; nothing was changed."""
 
     def __init__(self, reason: str, instead: int | None = None) -> None:
         super().__init__(reason)
         self.instead = instead
-        """A lower position at which it might be possible."""
+        """A lower position at which it may be possible."""
 
 
 class StoreFull(StoreError):
-    """There is no room on disk for what was to be appended."""
+    """There is no space on disk."""
 
 
 class DiskFailed(StoreError):
-    """An fsync failed; what was not on disk by then may be lost, and appends are rejected."""
+    """An fsync failed; unflushed entries may be lost, and appends are rejected."""
 
     def __init__(self, path: str, error: OSError) -> None:
         super().__init__(
@@ -60,11 +60,11 @@ class StoreClosed(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    """The store was opened and has begun no epoch: it is read, and appends nothing."""
+    """The store has not begun an epoch: it can be read, but not written."""
 
 
 class StoreLocked(StoreError):
-    """Another process has this data directory."""
+    """Another process uses this data directory."""
 
     def __init__(self, path: str, owner: str) -> None:
         super().__init__(
@@ -76,7 +76,7 @@ class StoreLocked(StoreError):
 
 
 class StoreCorrupt(StoreError):
-    """Bytes that were known to be safe are damaged; starting would lose data silently."""
+    """Flushed bytes are damaged; starting would lose data silently."""
 
     def __init__(self, file: str, position: int, reason: str) -> None:
         super().__init__(f"{file} is damaged at position {position}: {reason.rstrip('.')}.")
@@ -86,7 +86,7 @@ class StoreCorrupt(StoreError):
 
 
 class SettingChanged(StoreError):
-    """A data directory was made with another value of a setting that cannot change."""
+    """A data directory was created with another value of a setting that cannot change."""
 
     def __init__(self, setting: str, *, made_with: int, now: int, where: str) -> None:
         name = setting.rpartition(".")[2]
@@ -100,7 +100,7 @@ class SettingChanged(StoreError):
 
 
 class FormatTooNew(StoreError):
-    """What was read is whole, but a later release wrote it and this one does not know all of it."""
+    """The bytes are valid, but written by a later release in a format unknown to this one."""
 
     def __init__(self, what: str, found: str) -> None:
         super().__init__(f"{what} {found}. Use the release that wrote it, or a later one.")
@@ -109,7 +109,7 @@ class FormatTooNew(StoreError):
 
 
 class FlushTimeout(StoreError):
-    """The entry is stored, but its flush did not come back within the time given."""
+    """The entry is appended, but was not flushed in time."""
 
     def __init__(self, position: int) -> None:
         super().__init__(f"Position {position} was not flushed in time; it may still be.")
@@ -117,7 +117,7 @@ class FlushTimeout(StoreError):
 
 
 class EntryTooLarge(StoreError):
-    """The entry passes a limit of the format or of the segment size."""
+    """The entry exceeds the segment size or a limit of the format."""
 
     def __init__(self, what: str, size: int, size_max: int) -> None:
         super().__init__(f"{what} is {size:,} bytes; the maximum is {size_max:,}.")
@@ -134,7 +134,7 @@ class UnknownTopic(StoreError):
 
 
 class TopicExists(StoreError):
-    """The name is taken."""
+    """The name is in use."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(f"Topic '{topic}' already exists.")
@@ -142,11 +142,11 @@ class TopicExists(StoreError):
 
 
 class InvalidTopic(StoreError):
-    """No topic can have that name or setting."""
+    """The name or setting of a topic is invalid."""
 
 
 class InvalidGroup(StoreError):
-    """No group can have that name."""
+    """The name of a group is invalid."""
 
 
 class UnknownQueue(StoreError):
@@ -159,7 +159,7 @@ class UnknownQueue(StoreError):
 
 
 class OffsetOutOfRange(StoreError):
-    """The offset lies outside what the queue holds."""
+    """The offset is outside the queue's range."""
 
     def __init__(self, offset: int, low: int, high: int) -> None:
         super().__init__(f"Offset {offset} is out of range ({low} to {high}).")

@@ -56,7 +56,7 @@ class Checked(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Decided(msgspec.Struct, array_like=True, frozen=True):
-    """A half message was committed or rolled back, or has expired."""
+    """A half message was committed, rolled back or abandoned."""
 
     offset: int
     outcome: Outcome

@@ -1,9 +1,9 @@
 """Opens a store: the steps between a directory on disk and the first append.
 
-docs/internals/recovery.md specifies it. The order matters, because each step stands on the one
-before: the end of the log, then the folds up to it, then the queues of the topics that the folds
-know, then the key index. Whatever a step refuses stops the start with the file, the position and
-the reason; nothing is served half loaded.
+docs/internals/recovery.md specifies it. The order matters, because each step depends on the
+previous one: the end of the log, then the folds up to it, then the queues of the topics in the
+folds, then the key index. If a step fails, the start fails with the file, the position and the
+reason; nothing is served half loaded.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _log = logging.getLogger(__name__)
 
 
 def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Directory) -> Found:
-    """Load the segments and find where the log ends; what lies behind is kept aside and zeroed."""
+    """Load the segments and find the end of the log; the rest is saved and zeroed."""
     was_clean = ABORT not in directory.names()
     flushed = checkpoint.newest.flushed
     segments.load(None if checkpoint.is_blank else flushed)
     if checkpoint.is_blank:
-        # Nothing is known to be safe: the log is read from its first entry on, wherever that is.
+        # Nothing is known to be flushed: the log is read from its first entry on.
         flushed = segments.start
     if not len(segments):
         if flushed:
@@ -48,7 +48,7 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
     end, saved_bytes = recovered.end, 0
     rest: Sequence[Rest] = ()
     if was_clean and end == flushed:
-        # Nothing was ever written behind it, so there is nothing to look for.
+        # Nothing was ever written after it, so there is nothing to search.
         segments.cut_after(end)
     else:
         rest = find_rest(segments, end)
@@ -58,7 +58,7 @@ def find_log(segments: Segments, checkpoint: CheckpointFile, directory: Director
             rest = ()
         except StoreFull as error:
             if was_clean:
-                raise  # the next start would not look for what is left there
+                raise  # the next start would not search for it
             _log.error("cannot save the rest of the log position=%d reason=%s", end, error)
         write_again(segments, flushed, end)
         if saved_bytes:
@@ -81,10 +81,10 @@ def replay(
     derived: Sequence[Derived],
     end: int | None = None,
 ) -> int:
-    """Feed the entries from a position on, up to one or to the end; return how many were fed.
+    """Dispatch the entries from a position on, to another or the end; return their number.
 
-    What lies before the flushed position is checked here, because it has not been this time;
-    what lies behind it was checked when the end was found.
+    Entries before the flushed position are verified here for the first time; those after it were
+    verified when the end was found.
     """
     count = 0
     limit = log.end if end is None else end
@@ -109,11 +109,11 @@ def replay(
 _log = logging.getLogger(__name__)
 
 AT_ONCE_BYTES: Final = 64 << 20
-"""How much log a start reads for the key index; more is read while the server serves."""
+"""How much log a start reads for the key index; more is read while the server is running."""
 
 
 def key_shape(config: StoreConfig) -> Shape | None:
-    """Return the shape of a file of the index; None if there is none."""
+    """Return the shape of key-index files; None if the index is disabled."""
     if not config.key_index:
         return None
     return Shape(config.key_index_slots, config.key_index_entries)
@@ -128,9 +128,9 @@ def open_keys(
     flushed: int,
     soon: Run,
 ) -> KeyIndex | None:
-    """Bring the index up to the log's end, now if that is quick and a little at a time if not.
+    """Catch the index up to the log's end, at once if that is quick, otherwise in the background.
 
-    Without room for a first file there is none until the next start, which builds it.
+    Without space for a first file there is no index until the next start, which builds it.
     """
     shape = key_shape(config)
     if shape is None:

@@ -1,7 +1,7 @@
 """The typed settings of a topic that the store needs, independent of how they are written.
 
-A topic's config lies in the log as texts whose names are a protocol's. Whoever opens the store says
-how a policy is read from them; that is done once for each change of a config.
+The log stores a topic's config as strings whose names belong to a protocol. Whoever opens the store
+passes a function that derives a policy from them, once per change of a config.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ UNLIMITED: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuePolicy:
-    """What holds for the queues of one topic."""
+    """The policy of one topic's queues."""
 
     expires: bool = True
-    """Whether entries go at all once they are old, or too many."""
+    """Whether entries expire at all, by age or size."""
     retention_ms: int | None = None
-    """How long they stay; -1 for ever, None as long as the store's config says."""
+    """Retention time; -1 for unlimited, None for the store's setting."""
     retention_bytes: int | None = None
-    """How much of them stays; -1 everything, None as much as the store's config says."""
+    """Retention size; -1 for unlimited, None for the store's setting."""
     is_sync: bool = False
-    """Whether they become visible, and are confirmed, only once they are on disk."""
+    """Whether entries are visible and acknowledged only once they are on disk."""
 
 
 DEFAULT_POLICY: Final = QueuePolicy()
 
 PolicyOf = Callable[[Mapping[str, str]], QueuePolicy]
-"""Reads a policy from the texts of a topic's config."""
+"""Derives a policy from a topic's config."""
 
 
 def default_policy(config: Mapping[str, str]) -> QueuePolicy:
-    """Return the policy of a store that reads no settings of topics."""
+    """Return the policy of a store that ignores configs of topics."""
     return DEFAULT_POLICY

@@ -12,20 +12,20 @@ REMEMBERED_MAX: Final = 1_000
 
 
 class Complaint:
-    """One kind of work that is refused for now, and tried again."""
+    """One kind of work that is currently deferred, and retried."""
 
     def __init__(self, log: logging.Logger, what: str) -> None:
-        """`what` begins the line: "deliveries" are put off, and later go on."""
+        """`what` starts the log line, as in "deliveries deferred"."""
         self._log = log
         self._what = what
         self._reason: type[Exception] | None = None
 
     def tell(self, error: Exception) -> None:
-        """Say why, unless that was the reason the last time too.
+        """Log the reason, unless it is the same as the last time.
 
-        Of a disk that failed nothing is said: that was told where it happened, once.
+        A failed disk is not logged: that happened once, where it failed.
         """
-        # Not its text: that may name a place or a number that is another each time.
+        # By class, because the text may contain a changing place or number.
         if type(error) is self._reason:
             return
         self._reason = type(error)
@@ -33,21 +33,21 @@ class Complaint:
             self._log.warning("%s deferred reason=%s", self._what, error)
 
     def end(self) -> None:
-        """It is done again."""
+        """Log that the work has resumed."""
         if self._reason is not None:
             self._reason = None
             self._log.info("%s resumed", self._what)
 
 
 class Remembered:
-    """Which things were told of, as far as there is room: the oldest are forgotten first."""
+    """A bounded set of reported things: the oldest are evicted first."""
 
     def __init__(self, count_max: int = REMEMBERED_MAX) -> None:
         self._count_max = count_max
         self._things: dict[Hashable, None] = {}
 
     def is_new(self, thing: Hashable) -> bool:
-        """Say whether a thing was not told of, and remember that it is now."""
+        """Say whether a thing is new, and add it."""
         if thing in self._things:
             return False
         if len(self._things) >= self._count_max:

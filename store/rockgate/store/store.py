@@ -3,9 +3,9 @@
     without threads    Store(...) … begin_epoch() … tick() … close(): tests and tools
     with threads       Store(...) … begin_epoch() … start(post) … tick() … close(): the server
 
-Until `begin_epoch` it is read only: whatever upkeep runs, nothing is appended to its log.
+Until `begin_epoch` it is read-only: upkeep runs, but nothing is appended to the log.
 
-All methods belong to one thread, the store's; `post` brings answers of its threads back there.
+All methods must be called on one thread, the store's; `post` runs callbacks of its threads there.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ from rockgate.store.write.dispatch import QueueFeed, StateFeed
 _log = logging.getLogger(__name__)
 
 MakeFolds = Callable[[Journal, Topics], Sequence[Fold]]
-"""Makes the folds that others register: they write through the journal and may look up topics."""
+"""Creates the folds of users: they write through the journal and may look up topics."""
 
 
 class Store:
-    """One data directory, open."""
+    """An open data directory."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Store:
         store_host: bytes = NO_HOST,
         new_topic_id: Callable[[], bytes] = random_topic_id,
     ) -> None:
-        """Open the directory to be read: recover the log, restore the folds, load the queues."""
+        """Open the directory for reading: recover the log, restore the folds, load the queues."""
         self.config = config
         self.clock = clock
         self.syncs = Syncs(self._fail)
@@ -142,7 +142,7 @@ class Store:
         self._begin()
 
     def _make_paths(self) -> None:
-        """Make what appends and what reads."""
+        """Create the parts that append and read."""
         config, clock = self.config, self.clock
         self.flusher = Flusher(
             sync=self._segments.sync,
@@ -177,7 +177,7 @@ class Store:
         )
 
     def _make_upkeep(self) -> None:
-        """Make what checkpoints, snapshots and removes."""
+        """Create the parts for checkpoints, snapshots and retention."""
         directory, config, clock = self._directory, self.config, self.clock
         self.checkpointer = Checkpointer(
             log=self.log,
@@ -218,7 +218,7 @@ class Store:
         )
 
     def _restore(self) -> None:
-        """Bring folds and queues up to the end of the log."""
+        """Replay the log into folds and queues."""
         log, segments, config = self.log, self._segments, self.config
         flushed = self._checkpoint.newest.flushed
         replay_from = self.state.restore_newest(segments.start, log.end)
@@ -253,7 +253,7 @@ class Store:
             queue.turn(is_sync=is_sync)
 
     def _begin(self) -> None:
-        """Make what recovery found durable, and take nothing before there is an epoch."""
+        """Make the recovered state durable, and reject appends until there is an epoch."""
         self.beginning = Beginning(self._segments, self._directory, self.found)
         self._allocator.step()
         self.appender.fail(StoreReadOnly("The store is read-only until an epoch begins."))
@@ -263,9 +263,9 @@ class Store:
         self._is_open = True
 
     def begin_epoch(self, number: int | None = None) -> Self:
-        """Begin to write, in the next epoch or in one whose number was assigned elsewhere.
+        """Accept writes, in the next epoch or in one whose number was assigned elsewhere.
 
-        Without room for the epoch's entry upkeep tries again, and nothing else is taken before.
+        Without space for the epoch's entry, writes are rejected until upkeep has appended it.
         """
         assert self.appender.is_read_only, "one epoch a run"
         try:
@@ -284,19 +284,19 @@ class Store:
     # Threads
 
     def start(self, post: Post) -> None:
-        """Move allocation, fsyncs and files to threads; `post` runs what they have to say here."""
+        """Move allocation, fsyncs and file I/O to threads; `post` runs their callbacks here."""
         flushing = self.flusher.start(lambda: post(self._settle))
         self.threads.start(post, self._allocator.start(), flushing)
 
     def _settle(self) -> None:
         if self.syncs.failure is not None:
-            # Said here once more: this thread may have lifted a refusal while it was set.
+            # Repeated here: this thread may have lifted the rejection at the same time.
             self.appender.fail(self.syncs.failure)
         self.flusher.settle()
         self.on_flushed(self.flusher.flushed)
 
     def _fail(self, failure: DiskFailed) -> None:
-        """Stop writing: some thread's fsync failed. A start that is not over ends by itself."""
+        """Stop writing: an fsync failed on some thread. A start in progress fails by itself."""
         if not self._is_open:
             return
         self.flusher.fail(failure)
@@ -304,16 +304,16 @@ class Store:
         self.threads.soon(self._settle)
 
     def _sync_log(self, position: int) -> None:
-        """Bring the log to disk up to a position, from any thread."""
+        """Flush the log up to a position, on any thread."""
         while self.flusher.flushed < position:
             self.flusher.step()
             if self.flusher.failure is not None:
                 raise self.flusher.failure
 
-    # Life
+    # Lifecycle
 
     def attach(self, **given: Unpack[Attachments]) -> None:
-        """Hang what others do on to the store, each once."""
+        """Register callbacks with the store, each once."""
         attach(self, self._attached, given)
 
     @property
@@ -323,34 +323,34 @@ class Store:
 
     @property
     def disk_used_percent(self) -> float:
-        """How full the disk is that the directory lies on, as it was last looked at."""
+        """Disk usage in percent, as of the last check."""
         return self.retention.disk.used_percent
 
     def queue(self, topic: Topic, queue_id: int) -> Queue:
-        """Return one queue of a topic; UnknownQueue if it has no such."""
+        """Return one queue of a topic; UnknownQueue if there is no such queue."""
         queues = self.queues.of(topic.id)
         if not 0 <= queue_id < len(queues):
             raise UnknownQueue(topic.name, queue_id)
         return queues[queue_id]
 
     def tick(self) -> bool:
-        """Deliver and do upkeep, for callers without a timer for deliveries."""
+        """Deliver and do upkeep, for callers without a delivery timer."""
         return self.deliveries.step() | self.upkeep()
 
     def upkeep(self) -> bool:
-        """Do what is due, a little at a time; say whether to be called again soon."""
+        """Do a little of what is due; say whether to be called again soon."""
         if self.syncs.failure is not None:
             return False
         return self.steps.run(may_append=not self.appender.is_read_only)
 
     def flush(self) -> None:
-        """Bring everything to disk now, and notify the waiters."""
+        """Flush everything now, and notify the waiters."""
         self.syncs.check()
         self._sync_log(self.log.end)
         self._settle()
 
     def close(self) -> None:
-        """Finish what is under way, bring everything to disk and leave the directory clean."""
+        """Finish what is in progress, flush everything and mark the stop as clean."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -360,7 +360,7 @@ class Store:
         try:
             self._leave_clean()
         except DiskFailed as failure:
-            # The next start finds that this one did not end well, and looks at all of it.
+            # The next start finds that this stop was not clean, and scans the log.
             _log.error("Closed without saving the last changes: %s", failure)
         finally:
             self.queues.close()
@@ -380,7 +380,7 @@ class Store:
             try:
                 last()
             except StoreFull as error:
-                # What is in the log is safe without, and a start goes through a little more of it.
+                # The log has everything already; the next start replays a little more of it.
                 _log.error(
                     "Stopped without saving everything; the next start replays more: %s", error
                 )

@@ -1,8 +1,8 @@
 """Worker threads of the store: woken on demand, and jobs that report back when done.
 
-The store's own thread is never waited for, and never waits: a job goes to a thread, and its answer
-comes back through `post`, which the gateway makes from its event loop. Tests run the same jobs
-inline, in order, with no thread at all.
+The store's thread never waits: a job runs on a worker thread, and its result comes back through
+`post`, which the gateway derives from its event loop. Tests run the same jobs inline, in order,
+without any thread.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Post = Callable[[Callable[[], None]], None]
 
 
 class Jobs(Protocol):
-    """Where slow work goes."""
+    """Runs slow work."""
 
     def submit(self, work: Work, done: Done) -> None:
-        """Run `work` beside the store's thread, then `done` on it."""
+        """Run `work` on a worker thread, then `done` on the store's thread."""
 
 
 class InlineJobs:
@@ -55,13 +55,13 @@ class InlineJobs:
         failure: Exception | None = None
         try:
             work()
-        except Exception as error:  # noqa: BLE001  # a supervisor: the job's owner is told
+        except Exception as error:  # noqa: BLE001  # a supervisor: the job's owner gets it
             failure = error
         done(failure)
 
 
 def run_job(jobs: Jobs, work: Work) -> Iterator[bool]:
-    """Run work beside the store's thread, pausing until it is done; raise what it raised."""
+    """Run work on a worker thread, pausing until it is done; raise its error."""
     outcome: list[Exception | None] = []
     jobs.submit(work, outcome.append)
     while not outcome:
@@ -90,7 +90,7 @@ class ThreadJobs:
             failure: Exception | None = None
             try:
                 work()
-            except Exception as error:  # noqa: BLE001  # a supervisor: the job's owner is told
+            except Exception as error:  # noqa: BLE001  # a supervisor: the job's owner gets it
                 failure = error
             self._finished.append((done, failure))
             self._post(self.deliver)
@@ -102,14 +102,14 @@ class ThreadJobs:
             done(failure)
 
     def stop(self) -> None:
-        """Finish what is queued, end the thread and notify the owners."""
+        """Finish queued jobs, end the thread and notify the owners."""
         self._jobs.put(None)
         self._thread.join()
         self.deliver()
 
 
 class Worker:
-    """A thread that takes a step whenever it is woken, or after an interval."""
+    """A thread that runs a step whenever it is woken, or after an interval."""
 
     def __init__(self, name: str, step: Callable[[], None], interval_ms: int | None = None) -> None:
         self._step = step
@@ -123,7 +123,7 @@ class Worker:
         self._thread.start()
 
     def wake(self) -> None:
-        """Ask for a step, soon; asking twice before it runs is asking once."""
+        """Request a step soon; several requests before it runs count as one."""
         self._woken.set()
 
     def _run(self) -> None:
@@ -135,12 +135,12 @@ class Worker:
             try:
                 self._step()
             except DiskFailed:
-                pass  # said where it happened, once
-            except Exception:  # noqa: BLE001  # a supervisor: tried again when it is next due
+                pass  # logged once, where it happened
+            except Exception:  # noqa: BLE001  # a supervisor: retried when it is next due
                 _log.exception("step of thread %s failed", self._thread.name)
 
     def stop(self) -> None:
-        """End the thread after the step it is in."""
+        """End the thread after its current step."""
         self._is_stopping = True
         self._woken.set()
         if self._thread.is_alive():
@@ -152,12 +152,12 @@ class Threads:
 
     def __init__(self) -> None:
         self.jobs: Jobs = InlineJobs()
-        """Where slow work goes at present; whoever submits asks for it each time."""
+        """Where slow work currently runs; callers read it for each submit."""
         self._post: Post | None = None
         self._workers: Sequence[Worker] = ()
 
     def start(self, post: Post, *workers: Worker) -> None:
-        """Run jobs in a thread from now on, and these; `post` brings answers back."""
+        """Run jobs and these workers on threads from now on; `post` returns results."""
         self._post = post
         self.jobs = ThreadJobs("rockgate-jobs", post)
         self._workers = workers
@@ -165,14 +165,14 @@ class Threads:
             worker.start()
 
     def soon(self, work: Callable[[], None]) -> None:
-        """Run work in the next turn of the store's thread; at once if it has no turns."""
+        """Run work in the next iteration of the store's thread; at once without an event loop."""
         if self._post is None:
             work()
         else:
             self._post(work)
 
     def stop(self) -> None:
-        """End all of them, each after what it is doing."""
+        """End all threads, each after its current work."""
         for worker in self._workers:
             worker.stop()
         jobs, self.jobs = self.jobs, InlineJobs()

@@ -231,7 +231,7 @@ class Wheels:
         return self._passing
 
     def _own(self, when: int) -> int:
-        """Convert a delay to a unit's; setting the clock back makes no delay longer."""
+        """Return a delay as units store it; setting the clock back makes no delay longer."""
         return moved(bounded(when, self._now_ms), self._apart_ms)
 
     def told(self, when: int) -> int:
