@@ -226,8 +226,7 @@ class Reader:
                 break
             looked += 1
             if taken == 1 and accepts_code is not None and not accepts_code(code):  # noqa: SIM102
-                # The queue's tag code decides without reading the entry; only a batch of one has
-                # none.
+                # The tag code decides without reading the entry; only a batch of one has none.
                 if code or not self._is_batch(queue, fields):
                     following = base + 1
                     continue
