@@ -14,8 +14,8 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine
-from functools import partial
-from typing import Any, TypeVar
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
 
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RESPONSE_FLAG
@@ -23,6 +23,7 @@ from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.connection import Connection
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Script = Callable[[Command], "Command | asyncio.Future[Command] | None"]
 
 
@@ -53,6 +54,16 @@ def run(scenario: Coroutine[Any, Any, T]) -> T:
         return runner.run(scenario)
 
 
+def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test that runs on such a loop."""
+
+    @wraps(test)
+    def scenario(*args: P.args, **kwargs: P.kwargs) -> None:
+        run(test(*args, **kwargs))
+
+    return scenario
+
+
 def now() -> float:
     return asyncio.get_running_loop().time()
 
@@ -61,8 +72,11 @@ async def pass_time(seconds: float) -> None:
     """Until so many seconds of the virtual clock have gone by."""
     loop = asyncio.get_running_loop()
     passed: asyncio.Future[None] = loop.create_future()
-    loop.call_later(seconds, passed.set_result, None)
-    await passed
+    handle = loop.call_later(seconds, passed.set_result, None)
+    try:
+        await passed
+    finally:
+        handle.cancel()
 
 
 async def settle() -> None:

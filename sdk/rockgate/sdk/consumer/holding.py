@@ -85,6 +85,8 @@ class Holding:
         self.held: dict[Queue, Held] = {}
         self.offsets: OffsetTable = context.settling.offsets
         self._limits: dict[str, FlowLimits] = {}
+        self._releasing = asyncio.Lock()
+        """A round and a reset may both give a queue up: one after the other."""
         self._pulling = PullContext(
             calls=context.calls,
             settings=context.settings,
@@ -117,12 +119,14 @@ class Holding:
 
     async def take_up(self, missing: Collection[Queue]) -> list[Queue]:
         """Start consuming queues, those of each broker by themselves; those that were acquired."""
+        # A lock counts from when it was asked for: its broker may have answered long ago.
+        asked_at_s = asyncio.get_running_loop().time()
         locked = await self.lock(missing) if self.is_locking else set(missing)
         parts = by_broker(queue for queue in missing if queue in locked)
-        taken = await asyncio.gather(*map(self._take_up, parts.values()))
+        taken = await asyncio.gather(*(self._take_up(part, asked_at_s) for part in parts.values()))
         return sorted(queue for part in taken for queue in part)
 
-    async def _take_up(self, queues: Sequence[Queue]) -> list[Queue]:
+    async def _take_up(self, queues: Sequence[Queue], asked_at_s: float) -> list[Queue]:
         """The queues of one broker, as far as their first offsets are known."""
         taken: list[Queue] = []
         for queue in queues:
@@ -137,18 +141,22 @@ class Holding:
             except Exception as failed:  # noqa: BLE001 # a store of the application's may raise it
                 _log.warning("%s/%s/%d is not consumed yet: %s", *_parts(queue), failed)
                 continue
-            now_s = asyncio.get_running_loop().time()
-            cached = self.assignment.acquire(queue, now_s)
+            cached = self.assignment.acquire(queue, asyncio.get_running_loop().time())
+            cached.begin_offset = offset
             cached.lock_s_max = self._settings.lock_s_max
             if self.is_locking:
-                cached.locked_at_s = now_s
+                cached.locked_at_s = asked_at_s
             self.held[queue] = self._begin(queue, cached, offset)
             taken.append(queue)
         return taken
 
     def _begin(self, queue: Queue, cached: ProcessQueue[Received], offset: int) -> Held:
         settlement = QueueSettlement(
-            self._context.settling, queue, cached, lambda: self._made_room(queue, cached)
+            self._context.settling,
+            queue,
+            cached,
+            lambda: self._made_room(queue, cached),
+            self._context.changed,
         )
         puller = Puller(self._pulling, queue, cached, offset, settlement)
         task = asyncio.get_running_loop().create_task(puller.run())
@@ -190,24 +198,36 @@ class Holding:
                 _log.warning("locks of %d queues on %s: %s", len(part), broker, failed)
                 continue
             for queue in part:
-                self._renewed(queue, asked_at_s if queue in locked else None)
+                await self._renewed(queue, asked_at_s, is_had=queue in locked)
 
-    def _renewed(self, queue: Queue, locked_at_s: float | None) -> None:
-        cached = self.assignment.get(queue)
-        if cached is None or cached.is_dropped:
+    async def _renewed(self, queue: Queue, asked_at_s: float, *, is_had: bool) -> None:
+        held = self.held.get(queue)
+        if held is None or held.cached.is_dropped:
             return
-        cached.locked_at_s = locked_at_s
-        if locked_at_s is None:
+        if not is_had:
             _log.warning("%s/%s/%d is locked by another member", *_parts(queue))
-            self.assignment.drop(queue)
-            # The group's offset is the other member's to commit.
-            self.offsets.remove(queue)
-            self._context.changed()
+            held.cached.locked_at_s = None
+            held.settlement.lose()
+            return
+        if not held.cached.is_locked(asked_at_s):
+            try:
+                if not await held.settlement.is_current():
+                    return
+            except Closed:
+                raise
+            except SdkError as failed:
+                _log.warning("offset of %s/%s/%d: %s", *_parts(queue), failed)
+                return
+        held.cached.locked_at_s = asked_at_s
 
     # Giving up
 
     async def release(self, queue: Queue) -> bool:
         """Persist how far a dropped queue is, and give it up; not while its listener runs."""
+        async with self._releasing:
+            return queue not in self.assignment or await self._release(queue)
+
+    async def _release(self, queue: Queue) -> bool:
         held = self.held.get(queue)
         if held is not None:
             if held.task is not asyncio.current_task():
@@ -216,25 +236,38 @@ class Holding:
             if order is not None and not await order.is_at_rest(REST_S):
                 return False
         is_awaited = self._settings.is_orderly
-        await self._context.store.persist(self.offsets, [queue], is_awaited=is_awaited)
+        await self._context.store.persist(self.offsets, self._own([queue]), is_awaited=is_awaited)
         if self.is_locking:
             await self._unlock([queue])
         self.offsets.remove(queue)
         self.held.pop(queue, None)
-        if queue in self.assignment:
-            self.assignment.released(queue)
+        self.assignment.released(queue)
         return True
 
     async def reset(self, queue: Queue, offset: int) -> None:
         """Restart at another offset: what is cached here is no longer consumed."""
-        self.assignment.drop(queue)
-        self.offsets.update(queue, offset, increase_only=False)
-        await self.release(queue)
+        async with self._releasing:
+            cached = self.assignment.get(queue)
+            if cached is None:
+                return
+            self.assignment.drop(queue)
+            cached.is_lost = True
+            self.offsets.update(queue, offset, increase_only=False)
+            await self._release(queue)
         self._context.changed()
 
     async def persist(self, *, is_awaited: bool = False) -> None:
         """Persist the group's progress; what fails is retried next time."""
-        await self._context.store.persist(self.offsets, is_awaited=is_awaited)
+        queues = self._own(self.assignment) if self.is_locking else None
+        await self._context.store.persist(self.offsets, queues, is_awaited=is_awaited)
+
+    def _own(self, queues: Iterable[Queue]) -> list[Queue]:
+        """Those of whose progress this member may tell: in order, not without the lock."""
+        if not self.is_locking:
+            return list(queues)
+        now_s = asyncio.get_running_loop().time()
+        found = ((queue, self.assignment.get(queue)) for queue in queues)
+        return [queue for queue, cached in found if cached is not None and cached.is_locked(now_s)]
 
     async def leave(self) -> None:
         """Persist everything and release every queue, for other members to resume at once."""

@@ -135,7 +135,7 @@ async def test_a_commit_may_set_the_offset_back_but_not_of_a_queue_that_was_lost
     lost = Ordered(1)
 
     async def lose(messages: Sequence[Received]) -> None:
-        lost.cached.is_dropped = True
+        lost.cached.is_dropped = lost.cached.is_lost = True
 
     dispatch = OrderlyDispatch(verdict_of(lose), lost.settings)
     lost.submit(dispatch)
@@ -144,6 +144,45 @@ async def test_a_commit_may_set_the_offset_back_but_not_of_a_queue_that_was_lost
     await until(lambda: lost.cached.is_dropped, "it was lost")
     assert await order.is_at_rest(1.0)
     assert lost.offsets.get(QUEUE) is None
+
+
+@pytest.mark.row("REB-15")
+@pytest.mark.parametrize(("fails", "offset"), [(False, 2), (True, None)])
+async def test_a_listener_that_ends_while_its_queue_is_given_up_still_counts(
+    fails: bool, offset: int | None
+) -> None:
+    world = Ordered(1, 2)
+
+    async def listen(messages: Sequence[Received]) -> None:
+        world.cached.is_dropped = True
+        if fails:
+            raise ZeroDivisionError
+
+    dispatch = OrderlyDispatch(verdict_of(listen), world.settings)
+    world.submit(dispatch)
+    await until(lambda: world.cached.is_dropped, "it is given up")
+    order = world.settlement.order
+    assert order is not None
+    assert await order.is_at_rest(1.0)
+    assert world.offsets.get(QUEUE) == offset
+
+
+async def test_what_ends_after_its_lock_has_expired_is_not_committed_for_a_queue_that_moves() -> (
+    None
+):
+    world = Ordered(1)
+
+    async def listen(messages: Sequence[Received]) -> None:
+        world.cached.is_dropped = True
+        world.cached.lock_s_max = -1.0
+
+    dispatch = OrderlyDispatch(verdict_of(listen), world.settings)
+    world.submit(dispatch)
+    await until(lambda: world.cached.is_dropped, "it is given up")
+    order = world.settlement.order
+    assert order is not None
+    assert await order.is_at_rest(1.0)
+    assert world.offsets.get(QUEUE) is None
 
 
 @pytest.mark.row("ORD-3")

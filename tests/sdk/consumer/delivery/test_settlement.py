@@ -42,6 +42,8 @@ class HeldQueue:
         self.sent_anew: list[int] = []
         self.cached: ProcessQueue[Received] = ProcessQueue(0.0)
         self.room_count = 0
+        self.known: int | None = None
+        """What the broker has of the group's progress."""
         context = SettleContext(
             calls=cast("BrokerCalls", self),
             settings=self.settings,
@@ -63,6 +65,9 @@ class HeldQueue:
         if not self.takes_new:
             raise TimedOut("no broker at all")
         self.sent_anew.append(message.offset)
+
+    async def committed(self, queue: Queue) -> int | None:
+        return self.known
 
     def made_room(self) -> None:
         self.room_count += 1

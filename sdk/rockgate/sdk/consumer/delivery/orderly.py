@@ -266,11 +266,11 @@ class _QueueTask:
 
     async def _settle(self, verdict: Verdict) -> None:
         sent_count = 0
-        if not self._cached.is_dropped:
-            for message in self._order.judged(verdict):
-                if not await self._sent_away(message):
-                    break
-                sent_count += 1
+        for message in self._order.judged(verdict):
+            # Of a queue that is given up the next member sends it away.
+            if self._cached.is_dropped or not await self._sent_away(message):
+                break
+            sent_count += 1
         finished = self._order.settled(_now_s(), sent_count)
         if finished is not None:
             self._settlement.committed(*finished)

@@ -71,11 +71,13 @@ class QueueSettlement:
         queue: Queue,
         cached: ProcessQueue[Received],
         made_room: Callable[[], None],
+        lost: Callable[[], None] = lambda: None,
     ) -> None:
         self._context = context
         self._queue = queue
         self._cached = cached
         self._made_room = made_room
+        self._lost = lost
         self.order: Order | None = None
         """Set once the queue is consumed in order: then that settles its messages."""
 
@@ -116,15 +118,45 @@ class QueueSettlement:
 
     def committed(self, count: int, offset: int) -> None:
         """In order: messages were consumed, and the group is this far, which may be less."""
-        if self._cached.is_dropped:
+        if self._cached.is_dropped and not self._is_still_ours:
             return
         self._context.counts.finished += count
         self._context.offsets.update(self._queue, offset, increase_only=False)
         self._made_room()
 
+    @property
+    def _is_still_ours(self) -> bool:
+        """Whether a queue that is being given up is waited for, and nobody else can have it."""
+        cached = self._cached
+        if self._context.settings.model is Model.BROADCASTING:
+            return not cached.is_lost
+        return not cached.is_lost and cached.is_locked(asyncio.get_running_loop().time())
+
     async def is_locked(self) -> bool:
-        """Ask for the lock of the queue once more; whether it was had."""
-        return self._queue in await self._context.calls.lock([self._queue])
+        """Ask for the lock of the queue once more; whether it was had, and nobody has had it since.
+
+        A lock that has expired may have been another member's in between, which has gone on.
+        """
+        is_had = self._queue in await self._context.calls.lock([self._queue])
+        return is_had and await self.is_current()
+
+    async def is_current(self) -> bool:
+        """Whether the group is no further than this member knows; if it is, the queue is lost."""
+        known = await self._context.calls.committed(self._queue)
+        if self._cached.is_dropped:
+            return False
+        mine = self._context.offsets.get(self._queue)
+        if known is None or known <= (self._cached.begin_offset if mine is None else mine):
+            return True
+        _log.warning("%s was consumed by another member up to %d", self._queue, known)
+        self.lose()
+        return False
+
+    def lose(self) -> None:
+        """The queue is another member's: its offset is for that one to commit."""
+        self._cached.is_dropped = self._cached.is_lost = True
+        self._context.offsets.remove(self._queue)
+        self._lost()
 
     async def failed(self, messages: Sequence[Received], level: int) -> list[Received]:
         """Send back what failed; what no broker accepted is returned, and is still cached."""

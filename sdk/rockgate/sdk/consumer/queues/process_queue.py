@@ -64,6 +64,10 @@ class ProcessQueue(Generic[P]):
         self.size = 0
         """The bytes of their bodies."""
         self.is_dropped = False
+        self.is_lost = False
+        """Another member has it, or its offset was set elsewhere: nothing is committed here."""
+        self.begin_offset = 0
+        """Where it was taken up."""
         self.pulled_at_s = now_s
         self.consumed_at_s = now_s
         self.locked_at_s: float | None = None
