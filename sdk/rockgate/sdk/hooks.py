@@ -200,11 +200,11 @@ def filtered(hooks: Sequence[ConsumeHook], messages: list[Received]) -> list[Rec
         if not messages:
             break
         try:
-            kept = {message.offset for message in hook.filter(tuple(messages))}
+            accepted = {message.offset for message in hook.filter(tuple(messages))}
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("hook failed to filter messages of %s", messages[0].topic)
         else:
-            messages = [message for message in messages if message.offset in kept]
+            messages = [message for message in messages if message.offset in accepted]
     return messages
 
 

@@ -126,10 +126,10 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
         `tags` and `sql` are as a consumer has them; `group` is one other than the broker's.
         """
         calls = CallsCollection[Any]()
-        shown = SubscriberSpecificationConfig(
+        described = SubscriberSpecificationConfig(
             title_=title, description_=description, include_in_schema=include_in_schema
         )
-        specification = TopicSubscribed(self._outer, shown, calls)
+        specification = TopicSubscribed(self._outer, described, calls)
         specification.topic = topic
         config = SubscriberConfig(
             _outer_config=self._outer,
@@ -156,13 +156,13 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
         include_in_schema: bool = True,
     ) -> RocketPublisher:
         """Send what the decorated functions return to a topic."""
-        shown = PublisherSpecificationConfig(
+        described = PublisherSpecificationConfig(
             title_=title,
             description_=description,
             schema_=schema,
             include_in_schema=include_in_schema,
         )
-        specification = TopicPublished(self._outer, shown)
+        specification = TopicPublished(self._outer, described)
         specification.topic = topic
         config = PublisherUsecaseConfig(_outer_config=self._outer)
         publisher = RocketPublisher(config, specification, topic, tag)
