@@ -35,6 +35,39 @@ def test_only_resolvers_translate_names() -> None:
     assert found == RESOLVERS
 
 
+COUNTERS = {
+    f"{KAFKA}/topics/catalog.py",
+    f"{KAFKA}/embedded/resolve.py",
+    # Each once for every partition of a hot request.
+    f"{KAFKA}/handlers/offset_commit.py",
+    f"{KAFKA}/handlers/produce.py",
+    f"{KAFKA}/fetch/partitions.py",
+}
+
+
+def counts(tree: ast.Module) -> int:
+    """How often a module compares a partition's index with how many there are."""
+    chains = (node for node in ast.walk(tree) if isinstance(node, ast.Compare))
+    ends = (node.comparators[-1] for node in chains if ast.unparse(node.left) == "0")
+    return sum(
+        ast.unparse(end).endswith(("queue_count", "len(queues)", "len(found)")) for end in ends
+    )
+
+
+def test_only_resolvers_say_whether_there_is_a_partition() -> None:
+    found = {
+        path.as_posix()
+        for path in python_files("gateway")
+        if path.as_posix().startswith(KAFKA) and counts(parse(path))
+    }
+    assert found == COUNTERS
+
+
+@pytest.mark.parametrize("source", ["0 <= a.index < topic.queue_count", "0 <= n < len(queues)"])
+def test_a_count_is_found(source: str) -> None:
+    assert counts(ast.parse(source)) == 1
+
+
 @pytest.mark.parametrize("source", ["names.to_store(name)", "to_store(name)"])
 def test_a_translation_is_found(source: str) -> None:
     assert translations(ast.parse(source)) == 1

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Sequence
 
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
 from rockgate.gateway.kafka.request.handler import Call
-from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView, has_partition
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -75,7 +75,7 @@ class AlterPartitionReassignments:
     def _check(
         self, topic: TopicView | None, asked: ReassignablePartition
     ) -> tuple[ErrorCode, str | None]:
-        if topic is None or not 0 <= asked.partition_index < topic.queue_count:
+        if not has_partition(topic, asked.partition_index):
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return code, code.meaning
         if asked.replicas is None:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from rockgate.gateway.kafka.embedded.resolve import find_queue
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.dedup import merged
 from rockgate.gateway.kafka.request.handler import Call
@@ -30,7 +31,7 @@ from rockgate.protocol.kafka.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from rockgate.store.api.queues import Queues
+from rockgate.store.api.queues import Queue, Queues
 
 SLICE_COUNT = 200
 """Partitions looked at before others get their turn."""
@@ -74,15 +75,11 @@ class DescribeLogDirs:
         found: list[DescribeLogDirsTopic] = []
         count = 0
         for name, indexes in asked:
-            topic = self._catalog.find(name)
-            queues = self._queues.of(topic.id) if topic is not None else []
             partitions = []
-            for index in range(len(queues)) if indexes is None else indexes:
-                if not 0 <= index < len(queues):
-                    continue
-                for _ in self._sizes.measure(queues[index]):
+            for index, queue in self._found(name, indexes):
+                for _ in self._sizes.measure(queue):
                     await asyncio.sleep(0)
-                size = self._sizes.size(queues[index])
+                size = self._sizes.size(queue)
                 partitions.append(
                     DescribeLogDirsPartition(partition_index=index, partition_size=size)
                 )
@@ -92,3 +89,13 @@ class DescribeLogDirs:
             if partitions:
                 found.append(DescribeLogDirsTopic(name=name, partitions=partitions))
         return found
+
+    def _found(self, name: str, indexes: list[int] | None) -> Iterator[tuple[int, Queue]]:
+        topic = self._catalog.find(name)
+        if topic is not None and indexes is None:
+            yield from enumerate(self._queues.of(topic.id))
+            return
+        for index in indexes or ():
+            queue = find_queue(self._queues, topic, index)
+            if queue is not None:
+                yield index, queue

@@ -24,7 +24,7 @@ from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing
 from rockgate.gateway.kafka.request.dedup import merged
 from rockgate.gateway.kafka.request.handler import Call
-from rockgate.gateway.kafka.topics.catalog import TopicCatalog
+from rockgate.gateway.kafka.topics.catalog import TopicCatalog, has_partition
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -70,10 +70,10 @@ class ElectLeaders:
     def _elect(self, asked: tuple[str, list[int]]) -> ReplicaElectionResult:
         name, partitions = asked
         topic = self._catalog.find(name)
-        count = topic.queue_count if topic is not None else 0
         needless, unknown = ErrorCode.ELECTION_NOT_NEEDED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return _result(
-            name, ((index, needless if 0 <= index < count else unknown) for index in partitions)
+            name,
+            ((index, needless if has_partition(topic, index) else unknown) for index in partitions),
         )
 
 
