@@ -15,7 +15,7 @@ from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.app import Server
 from rockgate.gateway.compose.config.gather import gather
 from rockgate.gateway.delay.visible_batch import VisibleBatches
-from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.fetch.partitions import PartitionReader
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.gateway.kafka.topics.sizes import QueueSizes

@@ -10,8 +10,9 @@ from tests.world import CONFIG, NOW_MS, World
 from rockgate.gateway.compose.kafka import KafkaFolds
 from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.fetch.converted_batches import ConvertedBatches
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
-from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.fetch.partitions import PartitionReader
 from rockgate.gateway.kafka.produce.delay import RecordDelays
 from rockgate.gateway.kafka.produce.delay_schedule import HeldScheduling
 from rockgate.gateway.kafka.produce.redelivery import Redelivering
@@ -95,8 +96,12 @@ class KafkaWorld(World):
         self.partitions = PartitionReader(
             reader=self.store.reader,
             epochs=self.epochs,
-            transcoder=BatchTranscoder(self.opening),
-            visible_batches=self.delays.visible_batches,
+            converted=ConvertedBatches(
+                reader=self.store.reader,
+                epochs=self.epochs,
+                transcoder=BatchTranscoder(self.opening),
+                visible_batches=self.delays.visible_batches,
+            ),
             stable_offsets=self.folds.stable_offsets,
         )
 

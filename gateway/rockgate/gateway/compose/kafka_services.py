@@ -18,8 +18,9 @@ from rockgate.gateway.kafka.configs.resources import (
 )
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.fetch.converted_batches import ConvertedBatches
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
-from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.fetch.partitions import PartitionReader
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.fetch.time_search import TimeSearch
 from rockgate.gateway.kafka.groups.config import GroupsConfig
@@ -76,8 +77,12 @@ class ReadPath:
         self.reader = PartitionReader(
             reader=store.reader,
             epochs=self.epochs,
-            transcoder=BatchTranscoder(CompressedBodies(poll_registry.wake_changed)),
-            visible_batches=delays.visible_batches,
+            converted=ConvertedBatches(
+                reader=store.reader,
+                epochs=self.epochs,
+                transcoder=BatchTranscoder(CompressedBodies(poll_registry.wake_changed)),
+                visible_batches=delays.visible_batches,
+            ),
             stable_offsets=stable_offsets,
         )
         self.search = TimeSearch(store.reader, self.epochs, self.cold_reads, threads)

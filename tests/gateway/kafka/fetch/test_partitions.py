@@ -6,7 +6,7 @@ import pytest
 from tests.gateway.kafka.world import KafkaWorld
 from tests.world import NOW_MS
 
-from rockgate.gateway.kafka.fetch import collector
+from rockgate.gateway.kafka.fetch import partitions
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
@@ -246,6 +246,6 @@ def test_message_entries_are_limited_by_size_too() -> None:
 
 def test_the_collector_asks_a_fetched_partition_by_the_right_places() -> None:
     fields = FetchedPartition._fields
-    assert fields[collector.ERROR_FIELD] == "error_code"
-    assert fields[collector.RECORDS_FIELD] == "records"
-    assert fields[collector.DIVERGING_FIELD] == "diverging"
+    assert fields[partitions.ERROR_FIELD] == "error_code"
+    assert fields[partitions.RECORDS_FIELD] == "records"
+    assert fields[partitions.DIVERGING_FIELD] == "diverging"

@@ -12,7 +12,7 @@ from tests.gateway.kafka.fetcher import MIB, ONE, Answer, Asked, Fetcher, Key
 from tests.gateway.kafka.world import KafkaWorld
 
 from rockgate.gateway.kafka.fetch import sessions
-from rockgate.gateway.kafka.fetch.partition_reader import Read
+from rockgate.gateway.kafka.fetch.partitions import Read
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted
 from rockgate.gateway.kafka.fetch.sessions import EPOCH_MAX, EVICTION_MS
 from rockgate.gateway.kafka.handlers import fetch

@@ -11,7 +11,7 @@ from tests.gateway.kafka.world import KafkaWorld
 from tests.waiting import until
 from tests.world import CONFIG
 
-from rockgate.gateway.kafka.fetch import collector
+from rockgate.gateway.kafka.fetch import partitions
 from rockgate.protocol.kafka.api import APIS, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.config import StoreConfig
@@ -124,7 +124,7 @@ def test_the_server_has_a_limit_of_its_own() -> None:
 def test_an_answer_has_no_more_batches_than_may_hold_up_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(collector, "BATCHES_MAX", 4)
+    monkeypatch.setattr(partitions, "BATCHES_MAX", 4)
     world = KafkaWorld()
     world.topic(partitions=3)
     for partition in range(3):

@@ -1,6 +1,6 @@
-"""Reading one partition for Kafka: what may be seen of it, from where, and how much at once.
+"""Reading partitions for Kafka: one of them, and those of a request within its limits.
 
-    asked                                          answer
+    asked of one                                   answer
     leader epoch older than ours                   FENCED_LEADER_EPOCH
     leader epoch newer than ours                   UNKNOWN_LEADER_EPOCH
     last fetched epoch that is not known here      OFFSET_OUT_OF_RANGE
@@ -10,16 +10,22 @@
     anything else                                  whole batches, first the one with the offset
 
 An answer with an error says nothing else of the partition, as in Kafka. Batches are slices of the
-log, except that many small ones are joined; a run of message entries becomes a batch in between,
-and a batch of which records wait is sent without them.
+log, except that many small ones are joined and some are converted.
+
+A request's partitions are looked at in the order given, each with what the request's limit leaves;
+the first that has records may pass it with one batch. While a request waits only those are looked
+at again that have changed. What was found of the others still holds: their offsets were asked for
+with this request, and their records are slices that stay where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Final
 
+from rockgate.gateway.kafka.fetch.converted_batches import ConvertedBatches
 from rockgate.gateway.kafka.fetch.leader_epochs import EpochEnd, LeaderEpochs
+from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.request.errors import code_of
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -27,45 +33,11 @@ from rockgate.protocol.kafka.fields import Buffer
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
 from rockgate.store.api.log import Place
-from rockgate.store.api.queues import Queue
-from rockgate.store.api.read import BATCHES_MAX, Alike, Reader, Slice
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.read import BATCHES_MAX as RUN_MAX
+from rockgate.store.api.read import Reader
+from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreError
-
-
-class MadeBatches(Protocol):
-    """Batches that were made of messages, by the position of the first."""
-
-    def get(self, position: int) -> tuple[bytearray, int] | None:
-        """Return a batch, and the offset behind it."""
-
-    def put(self, position: int, batch: bytearray, next_offset: int) -> None:
-        """Cache a batch for the next reader."""
-
-
-class MessageTranscoder(Protocol):
-    """Knows how messages of the other side look as records."""
-
-    @property
-    def cache(self) -> MadeBatches:
-        """What was made recently."""
-
-    def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
-        """Return one record batch of the first messages of a run, which are of one epoch.
-
-        And of how many: as many as can be had at once. With none there is no batch yet; the queue
-        counts as changed when there is.
-        """
-
-    def alike(self, run: Alike, epoch: int) -> bytearray | None:
-        """Return one record batch of messages that are alike; None if they are not enough so."""
-
-
-class VisibleParts(Protocol):
-    """Knows what is visible of batches of which records wait."""
-
-    def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
-        """Return it; None if it is to be made first, which is noted in `later` unless None."""
-
 
 Bounds = tuple[int, int, int]
 """Log start, high watermark, last stable offset."""
@@ -77,10 +49,26 @@ batches it is."""
 SMALL_BYTES: Final = 1024
 """Batches smaller than this on average are joined: a copy costs less than so many buffers do."""
 
-RUN_BYTES_MAX: Final = 1 << 20
-"""Message entries that are made into a batch for one answer: about a millisecond."""
-
 _new: Final = tuple.__new__  # as NamedTuple's own, without its call
+
+BATCHES_MAX = RUN_MAX
+"""Batches of one answer, or a few more: small ones would otherwise hold up everybody else."""
+
+_BY_NAME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INCONSISTENT_TOPIC_ID)
+"""Said of a topic id whose name was known."""
+
+Finding = tuple[FetchedPartition, int, int, int, bool]
+"""What was found of a partition; its bytes; bytes towards `min_bytes`, which are all that the
+limits allow if there are more; its batches; and whether there is no such partition."""
+_IS_UNKNOWN: Final = 4
+# Fields of a FetchedPartition. A session may have ten thousand partitions without news, and to ask
+# a tuple by index takes half the time.
+ERROR_FIELD: Final = 1
+RECORDS_FIELD: Final = 5
+DIVERGING_FIELD: Final = 8
+
+
+# One partition
 
 
 class PartitionReader:
@@ -91,16 +79,14 @@ class PartitionReader:
         *,
         reader: Reader,
         epochs: LeaderEpochs,
-        transcoder: MessageTranscoder,
-        visible_batches: VisibleParts,
+        converted: ConvertedBatches,
         stable_offsets: StableOffsets,
     ) -> None:
-        self._visible_batches = visible_batches
+        self._converted = converted
         self._reader = reader
         self._high_watermark = reader.high_watermark
         self._epochs = epochs
         self._epoch = epochs.current
-        self._transcoder = transcoder
         self._stable_offsets = stable_offsets
         self._transactional = stable_offsets.transactional
 
@@ -185,93 +171,191 @@ class PartitionReader:
         )
         if not found.is_at_message and not found.is_at_delayed:
             return found.bodies, found.next_offset
-        records: list[Buffer] = [*found.bodies]
-        size, offset = found.size, found.next_offset
-        while found.is_at_delayed:
-            visible, following = self._delayed(queue, offset, cold)
-            is_first = at_least_one and not records
-            if visible is None or (size + len(visible) > size_max and not is_first):
-                return records, offset
-            records.append(visible)
-            size, offset = size + len(visible), following
-            if size >= size_max or len(records) >= BATCHES_MAX:
-                return records, offset
-            found = self._reader.batches(
-                queue, offset, end, size_max - size, at_least_one=False, cold=cold
-            )
-            records += found.bodies
-            size, offset = size + found.size, found.next_offset
-        if found.is_at_message:
-            is_first = at_least_one and not records
-            offset = self._messages(queue, offset, end, size_max - size, is_first, cold, records)
-        return records, offset
-
-    def _delayed(
-        self, queue: Queue, offset: int, cold: list[Place] | None
-    ) -> tuple[Buffer | None, int]:
-        """Return what is visible of a batch of which records wait, and the offset behind it."""
-        unit = queue.find(offset)
-        assert unit is not None, "there is an entry where the run ended"
-        visible = self._visible_batches.batch(self._reader.entry(queue, unit), cold)
-        return visible, unit.base + unit.offset_count
-
-    def _messages(
-        self,
-        queue: Queue,
-        offset: int,
-        end: int,
-        size_max: int,
-        at_least_one: bool,
-        cold: list[Place] | None,
-        records: list[Buffer],
-    ) -> int:
-        """Add a run of messages as batches to an answer, and return the offset behind it.
-
-        One run is enough: what follows it comes with the next answer.
-        """
-        first, cache = queue.find(offset), self._transcoder.cache
-        assert first is not None, "there is an entry where the run ended"
-        made = cache.get(first.position)
-        if made is not None and made[1] <= end and len(made[0]) <= size_max:
-            records.append(made[0])
-            return made[1]
-        size_max = min(size_max, RUN_BYTES_MAX)
-        alike = self._reader.alike(queue, offset, end, size_max, may_be_cold=cold is not None)
-        if alike is not None:
-            epoch = self._epochs.of(queue, alike.first)
-            if epoch == self._epochs.of(queue, alike.last):
-                whole = self._transcoder.alike(alike, epoch)
-                if whole is not None:
-                    cache.put(first.position, whole, alike.last.base + 1)
-                    records.append(whole)
-                    return alike.last.base + 1
-        run = self._reader.messages(
-            queue, offset, end, size_max, at_least_one=at_least_one, cold=cold
-        )
-        for epoch, part in self._by_epoch(queue, run):
-            batch, count = self._transcoder.batch(queue, part, epoch)
-            if count:
-                records.append(batch)
-                offset = part[count - 1].unit.base + 1
-                cache.put(part[0].unit.position, batch, offset)
-            if count < len(part):
-                break
-        return offset
-
-    def _by_epoch(self, queue: Queue, run: list[Slice]) -> Iterator[tuple[int, list[Slice]]]:
-        """Cut a run where a new epoch begins: a batch can name only one."""
-        start = 0
-        while start < len(run):
-            epoch = self._epochs.of(queue, run[start].unit)
-            stop = len(run)
-            if self._epochs.of(queue, run[-1].unit) != epoch:
-                stop = start + 1
-                while self._epochs.of(queue, run[stop].unit) == epoch:
-                    stop += 1
-            yield epoch, run[start:stop]
-            start = stop
+        return self._converted.behind(found, queue, end, size_max, at_least_one, cold)
 
 
 def _refused(asked: FetchPartition, code: ErrorCode | None) -> Read:
     code = ErrorCode.UNKNOWN_SERVER_ERROR if code is None else code
     return FetchedPartition(asked.partition, code), False, 0
+
+
+# Those of a request
+
+
+class Finder:
+    """Finds the queues of topics."""
+
+    def __init__(self, topics: TopicLookup, queues: Queues) -> None:
+        self._topics = topics
+        self._queues = queues
+
+    def queues(self, wanted: WantedTopic, by_id: bool) -> Sequence[Queue] | ErrorCode:
+        """Return a topic's queues, or why they cannot be read."""
+        topics = self._topics
+        topic = topics.find_id(wanted.topic_id) if by_id else topics.find(wanted.store_name)
+        if topic is not None:
+            wanted.store_name = topic.name
+            if not topic.is_readable:
+                return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return self._queues.of(topic.id)
+        if by_id and not wanted.store_name:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if by_id and topics.find(wanted.store_name) is not None:
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class Gathering:
+    """What one request has found so far. Made for it, and gone with its answer."""
+
+    __slots__ = (
+        "_batch_count",
+        "_counted",
+        "_finder",
+        "_is_urgent",
+        "_max_bytes",
+        "_min_bytes",
+        "_reader",
+        "_size",
+        "_unknown_count",
+        "cold",
+        "epoch",
+        "found",
+        "is_committed",
+        "is_in_turns",
+        "is_incremental",
+        "session",
+    )
+
+    def __init__(self, session: FetchSession, finder: Finder, reader: PartitionReader) -> None:
+        self._finder = finder
+        self._reader = reader
+        self.session = session
+        self.is_incremental = session.id != 0
+        """Whether only news are told, and what does not fit is left for the next time."""
+        self.is_in_turns = False
+        """Whether other requests have their turn in between."""
+        self.epoch = session.epoch
+        self.cold: list[Place] | None = []
+        """What has to be brought in from disk; None once that is done."""
+        self._clear()
+
+    def limit(self, *, min_bytes: int, max_bytes: int, is_committed: bool) -> None:
+        """Say how much is enough, how much is too much, and of what."""
+        self._max_bytes = max_bytes
+        self._min_bytes = min(min_bytes, max_bytes)
+        self.is_committed = is_committed
+
+    def _clear(self) -> None:
+        self.found: dict[Wanted, Finding] = {}
+        self._size = self._counted = self._batch_count = self._unknown_count = 0
+        self._is_urgent = False
+
+    def begin_again(self) -> None:
+        """Begin again, now that what was cold has been brought in."""
+        self.cold = None
+        self._clear()
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the session has gone on to another request."""
+        return self.session.epoch != self.epoch
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there is a reason to answer now.
+
+        Enough bytes; something that the client should learn at once; or nothing that could give
+        more, because no partition exists.
+        """
+        return (
+            self._counted >= self._min_bytes
+            or self._is_urgent
+            or self._unknown_count >= self.session.count
+        )
+
+    def read(self, partitions: Iterable[Wanted]) -> None:
+        """Look at partitions in their order, as far as bytes are left."""
+        session, found = self.session, self.found
+        read, cold, is_committed = self._reader.read, self.cold, self.is_committed
+        topic: WantedTopic | None = None
+        queues: Sequence[Queue] | ErrorCode = []
+        for wanted in partitions:
+            before = self._drop(wanted) if wanted in found else None
+            left = self._max_bytes - self._size if self._batch_count < BATCHES_MAX else 0
+            if left <= 0 and self._size and self.is_incremental:
+                return
+            if wanted.topic is not topic:
+                topic = wanted.topic
+                queues = self._finder.queues(topic, session.uses_ids)
+            asked = wanted.asked
+            if isinstance(queues, ErrorCode) or not 0 <= asked.partition < len(queues):
+                self._add_unknown(wanted, queues, before)
+                continue
+            queue = queues[asked.partition]
+            if queue is not wanted.queue:
+                session.bind(wanted, queue)
+            size_max = asked.partition_max_bytes
+            size_max = left if left < size_max else size_max
+            size_max = 0 if size_max < 0 else size_max
+            cold_count = len(cold) if cold else 0
+            fetched, is_cut, batch_count = read(
+                queue, asked, size_max, not self._size, is_committed, cold
+            )
+            if batch_count or (cold and len(cold) > cold_count):
+                size = sum(map(len, fetched[RECORDS_FIELD] or ()))
+                size += sum(size for _, size in cold[cold_count:]) if cold else 0
+                counted = size_max if is_cut and size < size_max else size
+                self._add(wanted, (fetched, size, counted, batch_count, False))
+            else:
+                # Nothing new is by far the most frequent: it costs no more than this.
+                found[wanted] = (fetched, 0, 0, 0, False)
+                if fetched[ERROR_FIELD] or fetched[DIVERGING_FIELD]:
+                    self._is_urgent = True
+
+    def _add(self, wanted: Wanted, finding: Finding) -> None:
+        self.found[wanted] = finding
+        _, size, counted, batch_count, is_unknown = finding
+        self._size += size
+        self._counted += counted
+        self._batch_count += batch_count
+        self._unknown_count += is_unknown
+        if self._batch_count >= BATCHES_MAX:
+            self._is_urgent = True
+
+    def _add_unknown(
+        self, wanted: Wanted, queues: Sequence[Queue] | ErrorCode, before: Finding | None
+    ) -> None:
+        code = self._code_of(wanted, queues)
+        self.session.bind(wanted, None)
+        # A topic deleted since the last look is reported at once; one that never existed is not.
+        is_unknown = before is None or before[_IS_UNKNOWN]
+        is_urgent = code is ErrorCode.INCONSISTENT_TOPIC_ID or not is_unknown
+        self._is_urgent |= is_urgent
+        # Kafka's two kinds of error differ in this detail too.
+        aborted = None if is_urgent else ()
+        fetched = FetchedPartition(wanted.asked.partition, code, aborted=aborted)
+        self._add(wanted, (fetched, 0, 0, 0, is_unknown))
+
+    def _code_of(self, wanted: Wanted, queues: Sequence[Queue] | ErrorCode) -> ErrorCode:
+        """Return why there is no such partition.
+
+        Of an id that was gone before the partition was asked for nothing is known, whatever other
+        partitions of the session knew it by.
+        """
+        if not isinstance(queues, ErrorCode):
+            wanted.is_known = True
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if self.session.uses_ids and not wanted.is_known and queues in _BY_NAME:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        return queues
+
+    def _drop(self, wanted: Wanted) -> Finding:
+        """Forget what was found of a partition, and return it: it is looked at again."""
+        finding = self.found.pop(wanted)
+        _, size, counted, batch_count, is_unknown = finding
+        self._size -= size
+        self._counted -= counted
+        self._batch_count -= batch_count
+        self._unknown_count -= is_unknown
+        return finding

@@ -38,8 +38,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from rockgate.gateway.delay.visible_batch import VisibleBatches
-from rockgate.gateway.kafka.fetch.collector import Finder, Finding, Gathering
-from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.fetch.partitions import Finder, Finding, Gathering, PartitionReader
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.quotas.throttling import Throttling

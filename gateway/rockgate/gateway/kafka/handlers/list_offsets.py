@@ -28,7 +28,7 @@ from typing import Final
 
 from rockgate.gateway.kafka.embedded.resolve import find_queue, find_topic
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
-from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.fetch.partitions import PartitionReader
 from rockgate.gateway.kafka.fetch.time_search import FoundRecord, TimeSearch
 from rockgate.gateway.kafka.request.errors import code_of
 from rockgate.gateway.kafka.request.handler import Call

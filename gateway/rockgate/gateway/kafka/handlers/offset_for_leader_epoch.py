@@ -22,7 +22,7 @@ from itertools import islice
 
 from rockgate.gateway.kafka.embedded.resolve import find_queue, find_topic
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
-from rockgate.gateway.kafka.fetch.partition_reader import PartitionReader
+from rockgate.gateway.kafka.fetch.partitions import PartitionReader
 from rockgate.gateway.kafka.request.errors import code_of
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.storage.cold_reads import ColdReads
