@@ -15,6 +15,7 @@ from tests.sdk.memorynet import pass_time, run, settle
 
 from rockgate.protocol.remoting.command import Command
 from rockgate.sdk import ConsumerSettings, PullConsumer, Received
+from rockgate.sdk.consumer.broker_calls import BrokerCalls
 from rockgate.sdk.consumer.queues.rounds import Rounds, over_topics
 from rockgate.sdk.errors import NotSupported, TimedOut
 from rockgate.sdk.results import Queue
@@ -248,15 +249,35 @@ def test_without_both_lists_nothing_changes(missing: str) -> None:
 def test_members_are_asked_of_a_broker_of_the_topic_and_of_the_next_where_one_is_away() -> None:
     async def scenario() -> None:
         cluster = MemoryCluster({"a": 1, "b": 1, "c": 1})
-        async with cluster.client() as client, Heard(cluster, client) as heard:
-            assert {each.broker for each in cluster.of(38)} == {"a"}
+        async with cluster.client() as client, Heard(cluster, client):
+            asked = cluster.of(38)
+            assert 1 <= len(asked) <= 2, "one broker for each topic, the retry topic's included"
             assert {each.fields["consumerGroup"] for each in cluster.of(38)} == {"g"}
             cluster["a"].refusing[38] = BUSY
             cluster["b"].silent.add(38)
-            cluster.members["g"]["0@other"] = next(iter(cluster.members["g"].values()))
-            await pass_time(30)
+            calls = BrokerCalls(client, "g")
+            # In whatever order they are asked, one of them knows.
+            for _ in range(10):
+                assert await calls.members("t") == [client.id]
             assert cluster.times(38, "c")
-            assert len(mine(heard)) == 1
+
+    run(scenario())
+
+
+@pytest.mark.row("REB-9")
+def test_brokers_that_do_not_answer_are_not_asked_for_members_without_end() -> None:
+    async def scenario() -> None:
+        cluster = MemoryCluster({name: 1 for name in "abcdefgh"})
+        async with cluster.client() as client, Heard(cluster, client) as heard:
+            before = mine(heard)
+            assert len(before) == 8
+            for broker in cluster.brokers.values():
+                broker.silent.add(38)
+            began_s = cluster.now_s
+            assert not await heard.consumer._running.rebalance()
+            # Three brokers for each of two topics, and not all eight.
+            assert cluster.now_s - began_s <= 2 * 9.1
+            assert mine(heard) == before
 
     run(scenario())
 
@@ -281,6 +302,26 @@ def test_new_queues_are_pulled_at_once_and_those_of_a_pull_consumer_only_announc
                 await pass_time(60)
                 assert told == [("t", 2, 2)]
                 assert cluster.pulls() == []
+
+    run(scenario())
+
+
+@pytest.mark.row("PQ-2")
+def test_how_long_a_queue_may_be_idle_can_be_set() -> None:
+    settings = ConsumerSettings()
+    times = (settings.lock_s_max, settings.lock_renew_s, settings.pull_idle_s_max)
+    assert times == (30.0, 20.0, 120.0)
+
+    async def scenario() -> None:
+        cluster = MemoryCluster({"a": 1})
+        settings = replace(BEGINNING, pull_idle_s_max=16.0)
+        async with cluster.client() as client, Heard(cluster, client, settings=settings) as heard:
+            holding = heard.consumer._running.holding
+            (held,) = [held for queue, held in holding.held.items() if queue.topic == "t"]
+            await ended(held.task)
+            cluster["a"].put("t", 0, b"second")
+            await pass_time(22)
+            assert heard.bodies == [b"second"]
 
     run(scenario())
 

@@ -122,7 +122,7 @@ async def test_a_message_that_was_not_asked_beyond_comes_again(
         assert await bodies(consumer, 1) == [b"only"]
 
 
-@pytest.mark.row("C-28")
+@pytest.mark.row("C-28", "SUB-1")
 async def test_only_wanted_tags_come(name_server: str, topic: str) -> None:
     # Both have the same code, so that the server cannot tell them apart.
     await send(name_server, topic, b"no", tag="BBBB")

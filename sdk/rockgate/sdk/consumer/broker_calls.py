@@ -6,7 +6,9 @@ that is no longer in the route is looked up once more before a call fails.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -49,6 +51,8 @@ from rockgate.sdk.results import Queue
 
 CALL_S: Final = 5.0
 LIST_S: Final = 3.0
+LISTS_S: Final = 6.0
+"""After so long no other broker is asked for a list: the next round may be luckier."""
 LOCK_S: Final = 1.0
 SUSPEND_MS: Final = 15_000
 PULL_S: Final = 30.0
@@ -223,7 +227,13 @@ class BrokerCalls:
         route = await self._client.routes.readable(topic)
         code = RequestCode.GET_CONSUMER_LIST_BY_GROUP
         fields = headers.write(ConsumerGroupHeader(consumer_group=self._group))
-        for name, addresses in sorted(route.brokers.items()):
+        # Any will do: every member has announced itself to every broker of the topic.
+        brokers = random.sample(sorted(route.brokers.items()), len(route.brokers))
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + LISTS_S
+        for name, addresses in brokers:
+            if loop.time() > until_s:
+                break
             link = self._client.broker(addresses.get(MASTER) or min(addresses.values()))
             try:
                 answer = await link.request(code, dict(fields), timeout_s=LIST_S)
@@ -234,7 +244,6 @@ class BrokerCalls:
             except Closed:
                 raise
             except SdkError as failed:
-                # Every member has announced itself to every broker of the topic.
                 _log.warning("members of group %s at %s: %s", self._group, name, failed)
         return None
 

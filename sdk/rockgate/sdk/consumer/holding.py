@@ -144,6 +144,7 @@ class Holding:
             cached = self.assignment.acquire(queue, asyncio.get_running_loop().time())
             cached.begin_offset = offset
             cached.lock_s_max = self._settings.lock_s_max
+            cached.pull_idle_s_max = self._settings.pull_idle_s_max
             if self.is_locking:
                 cached.locked_at_s = asked_at_s
             self.held[queue] = self._begin(queue, cached, offset)

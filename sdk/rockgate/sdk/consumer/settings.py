@@ -16,6 +16,8 @@ from rockgate.sdk.results import Queue
 RETRY_COUNT_MAX: Final = 16
 LOCK_S_MAX: Final = 30.0
 """A lock that was not renewed for so long may be somebody else's."""
+PULL_IDLE_S_MAX: Final = 120.0
+"""A queue that was not pulled for so long has lost its puller, and is taken up anew."""
 START_AGO: Final = timedelta(minutes=30)
 """How long ago a group begins that is to start at a time, and is not told which."""
 SUSPEND_S_RANGE: Final = (0.01, 30.0)
@@ -39,6 +41,7 @@ PERIODS: Final = (
     "consume_timeout_s",
     "lock_renew_s",
     "lock_s_max",
+    "pull_idle_s_max",
     "rebalance_s",
     "persist_s",
     "retry_s",
@@ -132,6 +135,8 @@ class ConsumerSettings:
     lock_renew_s: float = 20.0
     lock_s_max: float = LOCK_S_MAX
     """How long a queue is consumed in order without its lock being renewed."""
+    pull_idle_s_max: float = PULL_IDLE_S_MAX
+    """How long ago the last pull of a queue may be; then it is started again."""
     offset_store: OffsetStore | None = None
     """Where the group's progress is kept, if not at brokers or in a file."""
     offsets_folder: Path | None = None

@@ -49,6 +49,7 @@ def test_finishing_twice_changes_nothing() -> None:
     assert (queue.count, queue.size) == (2, 20)
 
 
+@pytest.mark.row("PQ-6")
 def test_an_offset_that_is_pulled_again_is_not_counted_again() -> None:
     queue = queue_of(1, 2)
     queue.put([Message(2, 30), Message(3)])
@@ -73,6 +74,7 @@ def test_a_lower_offset_is_put_where_it_belongs() -> None:
 # Orderly
 
 
+@pytest.mark.row("PQ-10", "PQ-9")
 def test_messages_are_taken_in_order_and_committed_together() -> None:
     queue = queue_of(1, 2, 3)
     assert queue.take(2, 1.0) == messages(1, 2)
@@ -82,6 +84,7 @@ def test_messages_are_taken_in_order_and_committed_together() -> None:
     assert queue.commit() is None
 
 
+@pytest.mark.row("PQ-11")
 def test_what_is_put_back_is_taken_again_first() -> None:
     queue = queue_of(1, 2, 3)
     queue.take(2, 1.0)
@@ -89,6 +92,7 @@ def test_what_is_put_back_is_taken_again_first() -> None:
     assert queue.take(3, 1.0) == messages(1, 2, 3)
 
 
+@pytest.mark.row("PQ-12")
 def test_a_part_may_be_put_back() -> None:
     queue = queue_of(1, 2, 3)
     queue.take(2, 1.0)

@@ -263,6 +263,36 @@ def test_the_span_of_a_queue_in_order_does_not_hold_it_back() -> None:
     virtual(scenario())
 
 
+@pytest.mark.row("PULL-4")
+def test_a_queue_that_is_paused_is_looked_at_every_second() -> None:
+    async def scenario() -> None:
+        pulling = Pulling(found(100))
+        pulling.is_paused = True
+        await pass_time(2.5)
+        assert pulling.asked == []
+        assert now() - pulling.cached.pulled_at_s == pytest.approx(0.5)
+        pulling.is_paused = False
+        await pass_time(1.0)
+        assert pulling.times_asked == [3.0, 3.0]
+        await pulling.end()
+
+    virtual(scenario())
+
+
+@pytest.mark.row("PULL-8")
+def test_a_queue_in_order_is_not_pulled_without_its_lock() -> None:
+    async def scenario() -> None:
+        pulling = Pulling(found(100), settings=ConsumerSettings(is_orderly=True))
+        await pass_time(2.5)
+        assert pulling.asked == []
+        pulling.cached.locked_at_s = now()
+        await pass_time(1.0)
+        assert pulling.times_asked == [3.0, 3.0]
+        await pulling.end()
+
+    virtual(scenario())
+
+
 @pytest.mark.row("PULL-9", "SUB-10")
 def test_a_queue_whose_subscription_is_missing_is_pulled_when_it_is_there_again() -> None:
     async def scenario() -> None:

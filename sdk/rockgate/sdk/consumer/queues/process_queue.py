@@ -19,12 +19,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from rockgate.sdk.consumer.settings import LOCK_S_MAX, FlowLimits
-
-PULL_IDLE_S_MAX: Final = 120.0
-"""A queue that was not pulled for so long has lost its puller, and is taken up anew."""
+from rockgate.sdk.consumer.settings import LOCK_S_MAX, PULL_IDLE_S_MAX, FlowLimits
 
 
 class QueuedMessage(Protocol):
@@ -72,6 +69,7 @@ class ProcessQueue(Generic[P]):
         self.consumed_at_s = now_s
         self.locked_at_s: float | None = None
         self.lock_s_max = LOCK_S_MAX
+        self.pull_idle_s_max = PULL_IDLE_S_MAX
         self.lag = 0
         """How many messages the broker has beyond the last one that was pulled."""
 
@@ -207,7 +205,7 @@ class ProcessQueue(Generic[P]):
 
     def is_pull_expired(self, now_s: float) -> bool:
         """Whether its last pull is too long ago."""
-        return now_s - self.pulled_at_s > PULL_IDLE_S_MAX
+        return now_s - self.pulled_at_s > self.pull_idle_s_max
 
     def is_locked(self, now_s: float) -> bool:
         """Whether a broker has locked it for this client, not too long ago."""
