@@ -87,12 +87,22 @@ MARK = "@@ "
 class Answering:
     """A process that answers each line it is given; the first answer says that it is up."""
 
-    def __init__(self, command: Sequence[str], log: Path | None = None) -> None:
-        """`log` is where its standard error goes; without one it is printed with the rest."""
+    def __init__(
+        self, command: Sequence[str], log: Path | None = None, folder: Path | None = None
+    ) -> None:
+        """`log` is where its standard error goes; without one it is printed with the rest.
+
+        `folder` is where it runs, and writes what it writes without being asked.
+        """
         self._log = log
         with contextlib.nullcontext(subprocess.STDOUT) if log is None else log.open("w") as told:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told, text=True
+                command,
+                cwd=folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=told,
+                text=True,
             )
         self._answer()
 

@@ -20,8 +20,9 @@ from contextlib import contextmanager
 from itertools import count
 
 import pytest
-from behaviours.rocketmq_brokers import Broker, apache_broker, rockgate_broker
+from behaviours.rocketmq_brokers import QUEUE_COUNT, Broker, apache_broker, rockgate_broker
 from bench.peers import jars, rocketmq
+from tests.gateway.remoting.client import Client as Reader
 from tests.waiting import until
 
 from rockgate.sdk import (
@@ -232,3 +233,29 @@ class Listening:
 
     async def __aexit__(self, *error: object) -> None:
         await self.consumer.close()
+
+
+def has(listening: Listening, bodies: list[bytes]) -> bool:
+    """Whether exactly these have come, in whatever order."""
+    return sorted(listening.bodies) == bodies
+
+
+def is_committed(broker: Broker, group: str, offset: int) -> bool:
+    """Whether the group is this far in every queue of the topic of its name."""
+    reader = Reader(broker.address)
+    try:
+        asked = [
+            reader.ask(
+                14,
+                {
+                    "consumerGroup": group,
+                    "topic": group,
+                    "queueId": queue,
+                    "setZeroIfNotFound": "false",
+                },
+            )
+            for queue in range(QUEUE_COUNT)
+        ]
+    finally:
+        reader.socket.close()
+    return all(answer.code == 0 and answer.fields["offset"] == str(offset) for answer in asked)

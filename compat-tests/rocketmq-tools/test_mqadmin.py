@@ -1,7 +1,4 @@
-"""Apache RocketMQ's mqadmin, unmodified, against the server: as an operator types it.
-
-One JVM runs all commands (src/Commands.java), each through the tool's own entry point.
-"""
+"""Apache RocketMQ's mqadmin, unmodified, against the server: as an operator types it."""
 
 from __future__ import annotations
 
@@ -11,20 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from behaviours.bringing import CannotRun, entry, leave_out, run
-from behaviours.running import Answering
+from behaviours.bringing import CannotRun, leave_out
+from behaviours.mqadmin import MqAdmin, rows
 from bench.peers import PeerError, jars
-from bench.peers.kept import kept
-from bench.peers.tools import find_java
 from tests.gateway.remoting.client import Client
 from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
 
 from rockgate.protocol.remoting.command import Command
 
-HERE = Path(__file__).resolve().parent
 CLIENT = f"rocketmq-tools {jars.version('rocketmq')}"
-SOURCE = HERE / "src" / "Commands.java"
 CLUSTER, BROKER = "DefaultCluster", "rockgate"
 TOPIC, GROUP = "orders", "readers"
 UNIQUE = "7F000001000018B4AAC20000000000"
@@ -36,28 +29,12 @@ def feature(text: str) -> pytest.MarkDecorator:
     return pytest.mark.feature(text, "mqadmin")
 
 
-class Admin(Answering):
+class Admin(MqAdmin):
     """The tool, and the server that it is pointed at."""
 
     def __init__(self, server: RunningServer, folder: Path) -> None:
-        self.namesrv = "{}:{}".format(*server.address("namesrv"))
         self.broker = "{}:{}".format(*server.address("remoting"))
-        java = find_java()
-        directory = jars.fetch("rocketmq")
-
-        def fill(aside: Path) -> None:
-            compiler = str(java.with_name("javac"))
-            run([compiler, "-d", str(aside), "-cp", f"{directory}/*", str(SOURCE)], HERE)
-
-        made = kept(entry("rocketmq-tools", [SOURCE]), fill)
-        flags = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Drocketmq.client.logUseSlf4j=true")
-        where = (f"-Duser.home={folder}", "-cp", f"{made}:{directory}/*")
-        super().__init__([str(java), *flags, *where, "Commands"])
-
-    def __call__(self, command: str, *words: str) -> str:
-        """What a command prints; a failure is printed too."""
-        printed, _ = self.ask("\t".join((command, "-n", self.namesrv, *words)))
-        return printed
+        super().__init__("{}:{}".format(*server.address("namesrv")), folder)
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +70,6 @@ def admin(
         raise
     yield admin
     admin.end()
-
-
-def rows(said: str, first: str) -> list[list[str]]:
-    """The lines that begin with a word, in words."""
-    return [line.split() for line in said.splitlines() if line.split()[:1] == [first]]
 
 
 @feature("clusterList, brokerStatus")

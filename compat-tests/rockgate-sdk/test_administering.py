@@ -18,11 +18,12 @@ from behaviours.sdk_suites import (
     OnRocketMQ5,
     OnRockgate,
     asked,
+    has,
+    is_committed,
     numbered,
     send,
     send_to_one,
 )
-from tests.gateway.remoting.client import Client as Reader
 from tests.waiting import until
 
 from rockgate.protocol.remoting.codes import RequestCode
@@ -266,7 +267,7 @@ class Administering(OnBroker):
         async with admin_of(broker) as admin, Listening(broker, topic, topic) as listening:
             await listening.expect(*numbered(8))
             # RocketMQ 4 resets no queue of which it has no offset yet.
-            await until(partial(is_committed, broker, topic), "offsets are committed", READ_S)
+            await until(partial(is_committed, broker, topic, 2), "offsets are committed", READ_S)
             for times in (2, 3):
                 wanted = sorted(numbered(8) * times)
                 await admin.offsets.reset(topic, topic, datetime.now(UTC) - EARLY)
@@ -292,31 +293,6 @@ class Administering(OnBroker):
             address = "{}:{}".format(*broker.address)
             with pytest.raises(NotSupported, match=rf"does not know {self.lacks.name}"):
                 await admin._open.ask(address, self.lacks)
-
-
-def has(listening: Listening, bodies: list[bytes]) -> bool:
-    return sorted(listening.bodies) == bodies
-
-
-def is_committed(broker: Broker, group: str) -> bool:
-    """Whether a broker knows how far the group is in every queue of its topic."""
-    reader = Reader(broker.address)
-    try:
-        asked = [
-            reader.ask(
-                14,
-                {
-                    "consumerGroup": group,
-                    "topic": group,
-                    "queueId": queue,
-                    "setZeroIfNotFound": "false",
-                },
-            )
-            for queue in range(QUEUE_COUNT)
-        ]
-    finally:
-        reader.socket.close()
-    return all(answer.code == 0 and answer.fields["offset"] == "2" for answer in asked)
 
 
 async def known(admin: Admin, topic: str, count: int) -> None:
