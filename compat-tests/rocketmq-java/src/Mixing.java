@@ -1,3 +1,4 @@
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -5,12 +6,15 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.common.message.MessageExt;
 
 /** One member of a group whose other members are another client's. */
 final class Mixing {
     private static final Map<String, DefaultMQPushConsumer> MEMBERS = new ConcurrentHashMap<>();
     private static final Map<String, List<MessageExt>> SEEN = new ConcurrentHashMap<>();
+    private static final Map<String, List<String>> LOGS = new ConcurrentHashMap<>();
 
     private Mixing() {}
 
@@ -18,19 +22,55 @@ final class Mixing {
         scenarios.put("mix-join", Mixing::join);
         scenarios.put("mix-queues", Mixing::queues);
         scenarios.put("mix-seen", Mixing::seen);
+        scenarios.put("mix-log", Mixing::log);
+        scenarios.put("mix-id", Mixing::id);
         scenarios.put("mix-leave", Mixing::leave);
     }
 
-    /** mix-join NAMESRV TOPIC GROUP. */
+    /** mix-join NAMESRV TOPIC GROUP [orderly|broadcasting]. */
     static String join(String[] words) throws Exception {
+        String kind = words.length > 4 ? words[4] : "";
         List<MessageExt> found = Collections.synchronizedList(new ArrayList<>());
+        List<String> lines = Collections.synchronizedList(new ArrayList<>());
         DefaultMQPushConsumer consumer = Clients.push(words[1], words[3]);
         consumer.subscribe(words[2], "*");
-        consumer.registerMessageListener(Consuming.into(found));
+        if (kind.equals("orderly")) {
+            consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+                messages.forEach(message -> lines.add(line(message)));
+                found.addAll(messages);
+                return ConsumeOrderlyStatus.SUCCESS;
+            });
+        } else {
+            consumer.registerMessageListener(Consuming.into(found));
+        }
+        if (kind.equals("broadcasting")) {
+            Models.broadcast(consumer);
+        }
         consumer.start();
         MEMBERS.put(words[3], consumer);
         SEEN.put(words[3], found);
+        LOGS.put(words[3], lines);
         return "";
+    }
+
+    /** QUEUE:BODY:MICROSECONDS, when the listener of an orderly member was given it. */
+    private static String line(MessageExt message) {
+        Instant now = Instant.now();
+        long micros = now.getEpochSecond() * 1_000_000 + now.getNano() / 1_000;
+        return message.getQueueId() + ":" + new String(message.getBody()) + ":" + micros;
+    }
+
+    /** mix-log GROUP: what an orderly member was given, in that order. */
+    static String log(String[] words) throws Exception {
+        List<String> lines = LOGS.get(words[1]);
+        synchronized (lines) {
+            return String.join(",", lines);
+        }
+    }
+
+    /** mix-id GROUP: the id of its client. */
+    static String id(String[] words) throws Exception {
+        return MEMBERS.get(words[1]).buildMQClientId();
     }
 
     /** mix-queues TOPIC GROUP: the numbers of the queues that it reads, with commas between. */
