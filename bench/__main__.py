@@ -1,6 +1,6 @@
 """Runs benchmarks: `python -m bench` most of them, `python -m bench codec` one, `--list` none.
 
-Those that take gigabytes of disk or many minutes run only when they are named.
+Benchmarks that need gigabytes of disk or many minutes only run when they are named.
 """
 
 import argparse
@@ -46,7 +46,7 @@ ONLY_BY_NAME = {"delay", "soak", "store-big"}
 
 
 def main() -> int:
-    """Run what was asked for; 1 if a bar fails."""
+    """Run the selected benchmarks; 1 if a bar fails."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--list", action="store_true", help="say what there is")

@@ -1,17 +1,17 @@
 """Is this tree as fast as another commit of it?
 
-Defends, for a change that must cost nothing: processor time per operation at most 1.03 times that
-of the other commit, and throughput at least 0.95 times, as medians over pairs of turns.
+Defends, for a change that must cost nothing: CPU time per operation at most 1.03 times that of the
+other commit, and throughput at least 0.95 times, as medians over rounds.
 
     make bench-against REV=<commit>                beside that commit; writes bench/results/
     python -m bench.against <commit> --rounds 3    a quick look; nothing is written
 
-The other commit is checked out beside this tree and run with this tree's environment and driven by
-this tree's load. Both servers run all the time and take turns on produce and consume (librdkafka,
-1 KB), single requests of one message, sends and pulls of RocketMQ's. A round asks both in the order
-ABBABAAB or its opposite and compares sums: neither a drift of the machine nor what the first turn
-finds cold hits one of them alone. Turns are short and rounds many: on a shared machine single turns
-lie 20 % apart. Starts are timed on a data directory that the same load has filled.
+The other commit is checked out beside this tree, runs with this tree's environment and gets this
+tree's load. Both servers run all the time and take turns on produce and consume (librdkafka, 1 KB),
+requests of one message, and RocketMQ sends and pulls. A round runs both in the order ABBABAAB or
+its opposite and compares sums: neither a drift of the machine nor a cold first turn affects only
+one of them. Turns are short and rounds many: on a shared machine, single turns differ by 20 %.
+Starts are timed on a data directory filled by the same load.
 """
 
 import argparse
@@ -45,7 +45,7 @@ RATE_MIN = 0.95
 START_MAX = 1.03
 
 Turn = Callable[[RockgateServer, str], tuple[float, float]]
-"""One turn of a case on a topic: operations a second, and how many there were."""
+"""One turn of a case on a topic: operations per second, and their number."""
 
 
 def _produce(server: RockgateServer, topic: str) -> tuple[float, float]:
@@ -97,12 +97,12 @@ CASES: dict[str, Turn] = {
     "remoting sends": _send,
     "remoting pulls": _pull,
 }
-"""In this order: what reads takes what the case before it wrote."""
+"""In this order: cases that read use what the case before them wrote."""
 
 
 @contextlib.contextmanager
 def checked_out(revision: str) -> Iterator[Path]:
-    """A working tree of another commit, gone afterwards."""
+    """Check out another commit into a temporary working tree."""
     with tempfile.TemporaryDirectory(prefix="rockgate-against-") as folder:
         tree = Path(folder) / "tree"
         _git("worktree", "add", "--detach", "--quiet", str(tree), revision)
@@ -119,7 +119,7 @@ def _git(*arguments: str) -> str:
 
 @dataclass(slots=True)
 class _Total:
-    """What the turns of one server on one case come to in a round."""
+    """The totals of one server's turns on one case in a round."""
 
     count: float = 0.0
     seconds: float = 0.0
@@ -132,20 +132,20 @@ class _Total:
 
 
 class Against(Sampling):
-    """One run: two servers, and what each turn showed."""
+    """One run: two servers, and the results of each turn."""
 
     def __init__(self, report: Report, servers: dict[str, RockgateServer]) -> None:
         super().__init__(report)
         self._servers = servers
 
     def _order(self, index: int) -> list[tuple[str, RockgateServer]]:
-        """Each begins as often as the other, and a drift over the eight hits both alike."""
+        """Both start equally often, and a drift over the eight turns affects both alike."""
         pair = list(self._servers.items())
         first, second = pair if index % 2 == 0 else pair[::-1]
         return [first, second, second, first, second, first, first, second]
 
     def load(self, rounds: int) -> None:
-        """Every case, turn by turn; the first round warms both up and does not count."""
+        """Run every case in turns; the first round is a warm-up and does not count."""
         for index in range(-1, rounds):
             topic = f"round-{index + 1}"
             for server in self._servers.values():
@@ -170,7 +170,7 @@ class Against(Sampling):
                 self.note(f"{case} [CPU µs]", name, total.cpu_seconds / total.count * 1e6)
 
     def starts(self, rounds: int) -> None:
-        """Stop and start each on what it holds."""
+        """Stop and start each server on its data."""
         for index in range(rounds):
             totals = dict.fromkeys(self._servers, 0.0)
             for name, server in self._order(index)[:4]:
@@ -182,7 +182,7 @@ class Against(Sampling):
             self.tell(f"start {index + 1} of {rounds}")
 
     def conclude(self) -> None:
-        """The bars, and how far the pairs lie apart."""
+        """Add the bars, and the spread of the pairs."""
         for case in CASES:
             self._bar(f"{case} [CPU µs]", at_most=CPU_MAX)
             self._bar(f"{case} [1/s]", at_least=RATE_MIN)
@@ -206,7 +206,7 @@ class Against(Sampling):
 
 
 def pairs(samples: dict[str, list[float]]) -> list[float]:
-    """Ours over theirs, turn by turn."""
+    """Our results divided by theirs, turn by turn."""
     return [ours / theirs for ours, theirs in zip(samples[OURS], samples[THEIRS], strict=True)]
 
 
@@ -234,7 +234,7 @@ def run(revision: str, rounds: int = ROUNDS) -> Report:
 
 
 def main() -> int:
-    """Run it; 1 if a bar fails. Fewer rounds than the bars want are not kept."""
+    """Run it; 1 if a bar fails. Results of fewer rounds than the bars require are not written."""
     parser = argparse.ArgumentParser(prog="python -m bench.against", description=__doc__)
     parser.add_argument("revision", metavar="COMMIT", help="what to compare this tree with")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"pairs of turns ({ROUNDS})")

@@ -1,12 +1,12 @@
-"""How fast are our codecs of Kafka's wire, beside kafka-python's in the same run?
+"""How fast are our codecs of the Kafka protocol, compared with kafka-python in the same run?
 
-Defends: hot Produce request decode and Fetch response encode take at most 0.6 of kafka-python's
-time; a Metadata response of 10,000 partitions, made in slices and put together from topics that
-stay encoded, never holds the loop longer than 10 ms.
+Defends: decoding a Produce request and encoding a Fetch response on the hot path take at most 0.6
+of kafka-python's time; a Metadata response of 10,000 partitions, encoded in slices and assembled
+from cached topics, never blocks the event loop for more than 10 ms.
 
-Both sides decode from, and encode to, the same bytes, which is checked before anything is timed.
-Payloads are 4 KiB a partition. kafka-python joins its response into one piece of memory and copies
-records out of a request; ours hands out slices, which is the point and is not subtracted.
+Both sides decode and encode the same bytes, which is verified before anything is timed. Payloads
+are 4 KiB per partition. kafka-python joins its response into one buffer and copies records out of a
+request; ours uses slices, which is the point and is not subtracted.
 """
 
 import functools
@@ -44,7 +44,7 @@ from rockgate.protocol.kafka.records.record import Record, build_batch, read_rec
 from rockgate.protocol.kafka.schema import decode, encode, encode_buffers, encode_part, join
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # kafka-python reads its schemas in a way Python has deprecated
+    warnings.simplefilter("ignore")  # kafka-python parses its schemas in a deprecated way
     from kafka.protocol import consumer as kafka_consumer
     from kafka.protocol import metadata as kafka_metadata
     from kafka.protocol import producer as kafka_producer
@@ -62,7 +62,7 @@ Case = tuple[str, dict[str, Work], float | None]
 
 
 def run(rounds: int = ROUNDS) -> Report:
-    """Measure every case, print a table, and say which bars hold."""
+    """Measure every case, print a table, and report which bars hold."""
     report = Report(
         name="codec",
         question="How fast are our codecs of Kafka's wire, beside kafka-python's?",
@@ -227,7 +227,7 @@ def _records() -> Case:
 
 
 def _metadata(report: Report, rounds: int) -> None:
-    """The longest single step of answering with 10,000 partitions, in three shapes of a cluster."""
+    """The longest single step of a response with 10,000 partitions, in three kinds of clusters."""
     for topic_count, partition_count in ((1, 10_000), (100, 100), (10_000, 1)):
         name = f"Metadata v12 of {topic_count} topics x {partition_count} partitions"
         topics = [_topic(n, partition_count) for n in range(topic_count)]
@@ -255,9 +255,7 @@ def _metadata(report: Report, rounds: int) -> None:
 
 
 def _cold(topics: list[MetadataResponseTopic]) -> Iterator[Work]:
-    """Nothing is encoded yet: a step for each topic, its partitions cut out of a run as the
-    gateway does it, and one for the whole.
-    """
+    """Nothing is cached: a step for each topic, as in the gateway, and one for the whole."""
     parts: list[Any] = []
 
     def numbered(number: int) -> MetadataResponsePartition:
@@ -287,7 +285,7 @@ def _cold(topics: list[MetadataResponseTopic]) -> Iterator[Work]:
 
 
 def _whole_topics(topics: list[MetadataResponseTopic]) -> Iterator[Work]:
-    """Nothing is encoded yet, and a topic is one step however many partitions it has."""
+    """Nothing is cached, and a topic is one step however many partitions it has."""
     parts: list[Any] = []
 
     def one(topic: MetadataResponseTopic) -> None:
@@ -299,13 +297,13 @@ def _whole_topics(topics: list[MetadataResponseTopic]) -> Iterator[Work]:
 
 
 def _cached(topics: list[MetadataResponseTopic]) -> Iterator[Work]:
-    """Every topic is encoded already: one step."""
+    """Every topic is cached: one step."""
     parts = [encode_part(MetadataResponse, topic, 12) for topic in topics]
     yield functools.partial(_whole, [join(MetadataResponseTopic, 12, parts)])
 
 
 def _last(steps: Iterator[Work]) -> Any:
-    """What the last step returns, after all the others were taken."""
+    """Run all steps, and return the result of the last one."""
     result: Any = None
     for step in steps:
         result = step()
@@ -313,7 +311,7 @@ def _last(steps: Iterator[Work]) -> Any:
 
 
 def _whole(parts: list[Any]) -> list[bytes]:
-    """The answer as the gateway sends it: buffers, of which the large ones are not copied again."""
+    """The response as the gateway sends it: buffers, of which large ones are not copied again."""
     return encode_buffers(_response(parts), 12)
 
 
@@ -340,7 +338,7 @@ def _topic(number: int, partition_count: int) -> MetadataResponseTopic:
 
 def _decoded(message: Any, body: bytes, version: int) -> Any:
     value = message.decode(body, version=version)
-    # A message that was decoded has no header, and kafka-python looks for one when it encodes.
+    # A decoded message has no header, but kafka-python expects one when it encodes.
     value._header = None
     return value
 

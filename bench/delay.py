@@ -1,12 +1,12 @@
-"""How late do delayed messages come, and what do those cost that wait?
+"""How late are delayed messages delivered, and what do pending ones cost?
 
-Beside Apache RocketMQ under its own Java client (load/RocketMQTimes.java), as medians of three: how
-late messages of level 1 come, of which the 99th percentile is to be at most half of RocketMQ's; and
-how late messages for any time come at 5,000 a second, at most 50 ms. Of rockgate alone, because the
-numbers are promises and not comparisons: memory of its own with a million and with ten million
-waiting, at most 150 and 200 MB more than before; a start after kill -9 with a million, at most 5 s;
-and a million that came due while no server ran, at least 20,000 a second, while the 99th percentile
-of sends stays below 50 ms.
+Beside Apache RocketMQ with its own Java client (load/RocketMQTimes.java), as medians of three: the
+lateness of messages of level 1, whose 99th percentile must be at most half of RocketMQ's; and the
+lateness of messages with arbitrary times at 5,000 per second, at most 50 ms. For rockgate alone,
+because these are absolute bars: anonymous memory with one million and with ten million pending
+messages, at most 150 and 200 MB more than before; a start after kill -9 with a million, at most 5
+s; and a million that became due during a downtime, at least 20,000 per second, while the 99th
+percentile of sends stays below 50 ms.
 
     python -m bench.delay            everything; the results are written to bench/results/
     python -m bench.delay --quick    a smoke test of two minutes, not written
@@ -44,7 +44,7 @@ SETTLE_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much is done."""
+    """The amount of work."""
 
     rounds: int
     level_seconds: float
@@ -77,7 +77,7 @@ QUICK = Plan(
 
 
 class Run(Sampling):
-    """One run: its plan, its client, and what was measured so far."""
+    """One run: its plan, its client, and the results so far."""
 
     def __init__(self, plan: Plan, report: Report, client: JavaLoad) -> None:
         super().__init__(report)
@@ -87,24 +87,24 @@ class Run(Sampling):
     def bar(
         self, name: str, measured: float, unit: str, limits: Mapping[str, float | None]
     ) -> None:
-        """Keep a promise beside what was measured."""
+        """Add a bar for a measured number."""
         bar = Bar(name=name, measured=round(measured, 2), unit=unit, **limits)
         self.report.bars.append(bar)
 
 
 def order(servers: Mapping[str, str], turn: int) -> Iterator[tuple[str, str]]:
-    """Every server once; who begins alternates from round to round."""
+    """Every server once; the first one alternates from round to round."""
     both = list(servers.items())
     yield from both if turn % 2 == 0 else reversed(both)
 
 
-# Coming late
+# Lateness
 
 LEVEL, ANY_TIME = "level 1, late, p99 [ms]", "any time, late, p99 [ms]"
 
 
 def lateness(run: Run) -> None:
-    """How late messages come, beside RocketMQ."""
+    """Measure the lateness of messages, beside RocketMQ."""
     plan = run.plan
     with RockgateServer(rocketmq=True) as ours, RocketMQPeer() as theirs:
         servers = {OURS: ours.namesrv, THEIRS: "{}:{}".format(*theirs.namesrv)}
@@ -132,11 +132,11 @@ def lateness(run: Run) -> None:
     )
 
 
-# Waiting
+# Pending messages
 
 
 def memory(run: Run) -> None:
-    """What a million costs that came through the listener, and a start with them after kill -9."""
+    """Measure the memory of a million messages sent by clients, and a start after kill -9."""
     count = run.plan.waiting
     with RockgateServer(rocketmq=True) as ours:
         run.client.run(ours.namesrv, "waiting", TOPIC, 1, 1_000)
@@ -157,7 +157,7 @@ def memory(run: Run) -> None:
 def filled(
     ours: RockgateServer, count: int, first_ms: int, step_ms: float, topic: str = TOPIC
 ) -> int:
-    """Stop a server, let messages lie in its log, and return what its memory was before."""
+    """Stop a server, add messages to its log, and return its memory before that."""
     admin = AdminClient({"bootstrap.servers": ours.bootstrap, "log_level": 0})
     admin.create_topics([NewTopic(topic, TARGETS, 1)])[topic].result(30)
     time.sleep(SETTLE_SECONDS)
@@ -170,7 +170,7 @@ def filled(
 
 
 def memory_most(run: Run) -> None:
-    """What ten million cost."""
+    """Measure the memory of ten million messages."""
     count = run.plan.waiting_most
     with RockgateServer(rocketmq=True) as ours:
         first_ms = int(time.time() * 1_000) + HOUR_MS
@@ -187,7 +187,7 @@ def memory_most(run: Run) -> None:
 
 
 def overdue(run: Run) -> None:
-    """What came due in the ten minutes before the start, and sends beside it."""
+    """Deliver what became due in the ten minutes before the start, with sends at the same time."""
     plan, count = run.plan, run.plan.waiting
     with RockgateServer(rocketmq=True) as ours:
         first_ms = int(time.time() * 1_000) - 600_000
@@ -216,7 +216,7 @@ def overdue(run: Run) -> None:
 
 
 def delivered(consumer: Consumer) -> int:
-    """How many messages are in the target topic."""
+    """The number of messages in the destination topic."""
     return sum(
         consumer.get_watermark_offsets(TopicPartition(TOPIC, queue), timeout=30, cached=False)[1]
         for queue in range(TARGETS)
@@ -232,7 +232,7 @@ CASES: dict[str, Callable[[Run], None]] = {
 
 
 def run(plan: Plan = FULL, only: str | None = None) -> Report:
-    """Measure, and say which bars hold."""
+    """Measure, and report which bars hold."""
     report = Report(
         name="delay" if only is None else f"delay-{only}",
         command="python -m bench.delay" + (f" --only {only}" if only else ""),

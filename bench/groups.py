@@ -1,12 +1,12 @@
 """How long do a thousand groups, and one group of a thousand members, take to rebalance?
 
 A thousand groups of two members and one group of a thousand form at once; then one more member
-joins each of them, one leaves the large group, and everybody has to agree anew. Meanwhile a
-producer writes at a steady rate and every member sends its heartbeats. It defends: a rebalance of
-all of them within 10 seconds, and every heartbeat answered within one.
+joins each of them, one leaves the large group, and all groups rebalance. Meanwhile a producer
+writes at a steady rate and every member sends heartbeats. It defends: a rebalance of all of them
+within 10 seconds, and a response to every heartbeat within one.
 
 Members learn of a rebalance by their next heartbeat, which they send every three seconds, as
-clients do by default; and a new group waits three seconds for more members. Both are in the times.
+clients do by default; and a new group waits three seconds for more members. The times include both.
 """
 
 import argparse
@@ -53,7 +53,7 @@ DIAL_AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How many groups, and of how many members."""
+    """The number of groups and of their members."""
 
     groups: int = 1_000
     members: int = 2
@@ -68,18 +68,18 @@ class Contender(Protocol):
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where it listens."""
+        """The address of its listener."""
         ...
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Its process id."""
         ...
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What one contender did."""
+    """The results of one contender."""
 
     form_seconds: float = 0.0
     rebalance_seconds: float = 0.0
@@ -90,7 +90,7 @@ class Outcome:
     largest_join: int = 0
 
     def figures(self) -> dict[str, list[float]]:
-        """For the report: the case's name says the unit."""
+        """The samples for the report; the case's name contains the unit."""
         return {
             "form, seconds": [round(self.form_seconds, 3)],
             "rebalance, seconds": [round(self.rebalance_seconds, 3)],
@@ -101,7 +101,7 @@ class Outcome:
 
 
 class Load:
-    """All members, and who of them is where it should be."""
+    """All members, and which of them have joined."""
 
     def __init__(self, address: tuple[str, int], size: Size) -> None:
         self._address = address
@@ -113,7 +113,7 @@ class Load:
         self._changed = asyncio.Event()
 
     async def add(self, groups: list[str]) -> list[Member]:
-        """Connect one more member for each of these groups; it does nothing yet."""
+        """Connect one more member for each of these groups, without joining."""
         made: list[Member] = []
         for at in range(0, len(groups), DIAL_AT_ONCE):
             some = groups[at : at + DIAL_AT_ONCE]
@@ -125,25 +125,26 @@ class Load:
         return made
 
     def start(self, members: list[Member]) -> None:
-        """Let members join."""
+        """Have members join."""
         for member in members:
             self.members.append(member)
             self._tasks[member] = asyncio.ensure_future(member.live())
 
     async def remove(self, member: Member) -> None:
-        """Let a member leave its group."""
+        """Have a member leave its group."""
         self._tasks.pop(member).cancel()
         self.members.remove(member)
         await asyncio.sleep(0)
         await member.leave()
 
     def next_generation(self) -> None:
-        """From now on a group is stable in a later generation only."""
+        """Consider a group stable only in a later generation from now on."""
         for member in self.members:
             self._least[member.group] = max(self._least.get(member.group, 0), member.generation + 1)
 
     async def settled(self) -> None:
-        """Wait until every member has its assignment, and all of a group in one generation."""
+        """Wait until every member has its assignment, and all members of a group the same
+        generation."""
         async with asyncio.timeout(SECONDS_MAX):
             while not self._is_settled():
                 self._changed.clear()
@@ -162,14 +163,14 @@ class Load:
         return True
 
     async def stop(self) -> None:
-        """End everything."""
+        """Stop everything."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
 
 async def _prepare(wire: Wire) -> None:
-    """Make the topic, and wait until groups can be coordinated."""
+    """Create the topic, and wait until groups can be coordinated."""
     topic = CreatableTopic(name=TOPIC, num_partitions=4, replication_factor=1)
     request = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
     await wire.call(ApiKey.CREATE_TOPICS, 7, request, CreateTopicsResponse)
@@ -196,7 +197,7 @@ async def _produce(wire: Wire, latencies: list[float]) -> None:
     while True:
         answer = await wire.call(ApiKey.PRODUCE, 9, request, ProduceResponse)
         code = answer.responses[0].partition_responses[0].error_code
-        # From when it was due: a producer that is held up does not make its delay look short.
+        # From the scheduled time, so that a blocked producer does not hide the delay.
         if not code:
             latencies.append(time.perf_counter() - due)
         due = max(due + PRODUCE_EACH_SECONDS, time.perf_counter() - 1.0)
@@ -219,7 +220,7 @@ async def _measure(server: Contender, size: Size) -> Outcome:
     load.start(first)
     await load.settled()
     outcome.form_seconds = time.perf_counter() - began
-    # Members' heartbeats spread out over their interval, as they are in life.
+    # Spread the heartbeats of members over their interval, as in production.
     await asyncio.sleep(4)
     began = time.perf_counter()
     load.next_generation()

@@ -1,10 +1,10 @@
 """How does rockgate's Kafka listener compare with Apache Kafka, under the same clients in one run?
 
 Defends, as medians of three: producing 1 KB messages at 1.2 times Kafka's rate with at most 0.6 of
-its processor time per gigabyte; consuming them at least as fast with at most 0.8; 20,000 requests a
-second of one message each over 16 connections with 5 in flight, idempotent; 32 of them per fsync
-where every answer waits for one; ready in 1.0 s when empty and in 3 s with 10,000 partitions; at
-most 100 MB of its own memory when idle.
+its CPU time per gigabyte; consuming them at least as fast with at most 0.8; 20,000 requests per
+second of one message each over 16 connections with 5 in flight, idempotent; 32 of them per fsync if
+every response waits for one; ready in 1.0 s when empty and in 3 s with 10,000 partitions; at most
+100 MB of anonymous memory when idle.
 
     python -m bench.kafka              everything; the results are written to bench/results/
     python -m bench.kafka --quick      a smoke test of a minute, not written unless --write says so
@@ -13,7 +13,7 @@ most 100 MB of its own memory when idle.
 
 Both servers run all the time and take turns, one idle while the other works; each case is a module
 function named in CASES. The client is librdkafka (acks=all, linger 5 ms, one partition unless the
-case says otherwise), or, for single-message requests, frames of our own.
+case says otherwise), or, for single-message requests, prebuilt frames.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ MEGABYTE = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much is done: enough to believe in, or just enough to see that it works."""
+    """The amount of work: enough for reliable results, or just enough for a smoke test."""
 
     rounds: int
     megabytes: dict[str, int]
@@ -93,21 +93,21 @@ class Contender(Protocol):
 
     @property
     def pid(self) -> int:
-        """Its process."""
+        """Its process id."""
 
     @property
     def ready_seconds(self) -> float:
-        """How long its last start took."""
+        """The duration of its last start."""
 
     def start(self, seconds_max: float = ...) -> object:
-        """Start it, again on the same directory if it ran before."""
+        """Start it, on the same directory if it ran before."""
 
     def stop(self) -> None:
-        """End it in order."""
+        """Stop it cleanly."""
 
 
 class Run(Sampling):
-    """One run: its plan, its servers, and what was measured so far."""
+    """One run: its plan, its servers, and the results so far."""
 
     def __init__(self, plan: Plan, report: Report, servers: dict[str, Contender]) -> None:
         super().__init__(report)
@@ -115,7 +115,7 @@ class Run(Sampling):
         self.servers = servers
 
     def turns(self) -> Iterator[tuple[int, str, Contender]]:
-        """Every server once a round; who begins alternates."""
+        """Every server once per round; the first one alternates."""
         for index in range(self.plan.rounds):
             order = list(self.servers.items())
             for name, server in order if index % 2 == 0 else reversed(order):
@@ -130,7 +130,7 @@ class Run(Sampling):
         at_least: float | None = None,
         at_most: float | None = None,
     ) -> None:
-        """Promise something about a number that was measured."""
+        """Add a bar for a measured number."""
         bar = Bar(
             name=name,
             measured=round(measured, 3),
@@ -143,7 +143,7 @@ class Run(Sampling):
     def ratio(
         self, case: str, *, at_least: float | None = None, at_most: float | None = None
     ) -> None:
-        """Promise something about our median as a share of Kafka's."""
+        """Add a bar for our median relative to Kafka's."""
         share = self.median(case, OURS) / self.median(case, THEIRS)
         self.bar(case, share, "times Kafka's", at_least=at_least, at_most=at_most)
 
@@ -152,7 +152,7 @@ class Run(Sampling):
 
 
 def throughput(run: Run) -> None:
-    """Bytes a second, and what they cost the server, in and out at three sizes."""
+    """Throughput and its CPU cost on the server, in and out at three sizes."""
     for label in SIZES:
         for index, name, server in run.turns():
             topic = f"in-{SIZES[label]}-{index}"
@@ -175,7 +175,7 @@ def throughput(run: Run) -> None:
 
 
 def latency(run: Run) -> None:
-    """Milliseconds that a producer waits for one 1 KB message when nothing else is in flight."""
+    """Latency of a producer with a single 1 KB message in flight, in milliseconds."""
     for index, name, server in run.turns():
         topic = f"one-{index}"
         rdkafka.produce(server.bootstrap, topic, SIZES["1 KB"], 1)
@@ -188,7 +188,7 @@ def latency(run: Run) -> None:
 
 
 def storm(run: Run) -> None:
-    """Requests a second of one message each, over many connections."""
+    """Requests per second of one message each, over many connections."""
     case = "single-message requests, /s"
     for index, name, server in run.turns():
         before = cpu_seconds(server.pid)
@@ -200,7 +200,7 @@ def storm(run: Run) -> None:
 
 
 def sync(run: Run) -> None:
-    """How many such requests share an fsync, where every answer waits for one."""
+    """The number of such requests per fsync if every response waits for one."""
     case = "single-message requests per fsync"
     for _ in range(run.plan.rounds):
         with RockgateServer(settings=[NUM_PARTITIONS, "store.flush=sync"]) as server:
@@ -224,11 +224,11 @@ def _storm(run: Run, server: Contender, topic: str) -> kafka_frames.Storm:
     )
 
 
-# Starting, and being many
+# Starting, and many partitions
 
 
 def start(run: Run) -> None:
-    """Seconds until an empty server answers, and its own memory when it has nothing to do."""
+    """Time until an empty server responds, and its anonymous memory when idle."""
     for _ in range(run.plan.rounds):
         for name in (OURS, THEIRS):
             with _fresh(name) as server:
@@ -242,13 +242,13 @@ def start(run: Run) -> None:
 def partitions(run: Run) -> None:
     """Many partitions: messages to each in turn, a restart with all of them, and the memory.
 
-    Kafka restarts once, which takes it the better part of a minute; we restart in every round.
+    Kafka restarts once, which takes most of a minute; rockgate restarts in every round.
     """
     _partitions(run, run.plan.partition_counts[0])
 
 
 def more_partitions(run: Run) -> None:
-    """The same with more of them."""
+    """The same with more partitions."""
     for count in run.plan.partition_counts[1:]:
         _partitions(run, count)
 
@@ -276,11 +276,11 @@ def _fill_partitions(run: Run, name: str, server: Contender, count: int, restart
 
 
 def _fresh(name: str) -> RockgateServer | KafkaPeer:
-    """A server of its own for one case."""
+    """A new server for one case."""
     return RockgateServer(settings=[NUM_PARTITIONS]) if name == OURS else KafkaPeer()
 
 
-# The whole
+# All cases
 
 CASES: dict[str, Callable[[Run], None]] = {
     "throughput": throughput,
@@ -292,11 +292,11 @@ CASES: dict[str, Callable[[Run], None]] = {
     "more-partitions": more_partitions,
 }
 TOGETHER = ("throughput", "latency", "storm")
-"""The cases that both servers run through, one beside the other."""
+"""The cases in which both servers run side by side."""
 
 
 def run(plan: Plan = FULL, only: list[str] | None = None) -> Report:
-    """Measure what was asked for, and say which bars hold."""
+    """Measure the selected cases, and report which bars hold."""
     report = Report(
         name="kafka" if only is None else f"kafka-{'-'.join(only)}",
         command=f"python -m bench.kafka{''.join(f' --only {name}' for name in only or ())}",
@@ -326,7 +326,7 @@ def run(plan: Plan = FULL, only: list[str] | None = None) -> Report:
 
 
 def _warm_up(run: Run) -> None:
-    """Let the JVM compile what it is going to need, and do the same to ours."""
+    """Let the JVM compile its hot code, and warm up rockgate in the same way."""
     count = int(run.plan.megabytes["1 KB"] * MEGABYTE) // SIZES["1 KB"]
     for name, server in run.servers.items():
         run.tell(f"warming up {name}")
@@ -335,7 +335,7 @@ def _warm_up(run: Run) -> None:
 
 
 def profile(plan: Plan) -> None:
-    """Show where our server's loop spends its time while 1 KB messages come in."""
+    """Show where the time of our event loop goes while 1 KB messages are produced."""
     out = Path("rockgate.prof")
     with RockgateServer(settings=[NUM_PARTITIONS], profile=out.absolute()) as server:
         count = int(plan.megabytes["1 KB"] * MEGABYTE) // SIZES["1 KB"]

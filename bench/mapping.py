@@ -1,13 +1,13 @@
-"""What does it cost to read what the other side wrote?
+"""What does it cost to read messages that were written with the other protocol?
 
 Defends: a run of 1 KB messages becomes a record batch in at most 0.6 of the time of the general
 form (one object per record, one call per field), and 1 KB records become messages in at most 0.95
-of it (taking a batch apart, which both do alike, is most of that); no step of either takes longer
-than 2 ms, whatever the batch, so that the loop goes on.
+of it (decoding a batch, which is the same for both, dominates); no step of either takes longer than
+2 ms, whatever the batch, so that the event loop is not blocked.
 
 The peers are the general forms of the same work in this repository, on the same bytes, which are
-compared before anything is timed. How fast a client gets the other side's messages over a socket,
-beside its own kind, is measured by `bench/remoting.py`.
+compared before anything is timed. `bench/remoting.py` measures how fast a client gets the other
+protocol's messages over a socket, compared with those of its own.
 """
 
 import functools
@@ -39,7 +39,7 @@ PROPERTIES = b"UNIQ_KEY\x017F0000010A5C18B4AAC2116BB6A80000\x02WAIT\x01true\x02T
 
 
 def run(rounds: int = ROUNDS) -> Report:
-    """Race hand-written against general, both ways; then look for the longest step."""
+    """Race hand-written against general forms, both ways; then find the longest step."""
     report = Report(name="mapping", question=__doc__.splitlines()[0], peers={"general": "own"})
     for what, properties in {"": PROPERTIES, " with keys": b"KEYS\x01k-1\x02"}.items():
         rivals = _to_batch(100, properties)

@@ -1,21 +1,23 @@
 """How does our RocketMQ listener compare with Apache RocketMQ, under the same client in one run?
 
 Defends, as medians of three, with messages of 1 KB: sync sends of 32 threads at 1.2 times
-RocketMQ's rate; one thread's median at most 0.9 of its; async sends with 1,000 in flight at 1.5
-times; batches of 100 at its rate; consuming at 0.8 of its rate. RocketMQ's client reads what a
-Kafka client wrote, and a Kafka client what RocketMQ's wrote, at 0.3 of the rate of their own kind.
+RocketMQ's rate; one thread's median latency at most 0.9 of its; async sends with 1,000 in flight at
+1.5 times; batches of 100 at its rate; consuming at 0.8 of its rate. RocketMQ's client reads records
+of a Kafka client, and a Kafka client reads RocketMQ's messages, at 0.3 of the rate of their own
+kind.
 
     python -m bench.remoting           everything; the results are written to bench/results/
     python -m bench.remoting --quick   a smoke test of a minute, not written
     python -m bench.remoting --quick --only crossing     a part
     python -m bench.remoting --profile where our server's time goes, without a peer
 
-The servers take turns, in each case anew; who begins alternates from round to round, and while one
-is measured the other is held still (SIGSTOP), so that each carries only its own background work.
-First each has the load of every send for a time, uncounted, so that RocketMQ's broker is measured
-compiled. The client is RocketMQ's Java client 5.5.0 (load/RocketMQLoad.java), a process of its own
-for each measurement, warmed up for a third of it; Kafka's is librdkafka. What crosses over lies in
-one queue, so that both kinds are read in the same way, as many messages of each.
+The servers take turns in each case; the first one alternates from round to round, and while one is
+measured the other is paused (SIGSTOP), so that its background work does not count. First each gets
+the load of every kind of send for a time, uncounted, so that the JIT compiler of RocketMQ's broker
+has warmed up. The client is RocketMQ's Java client 5.5.0 (load/RocketMQLoad.java), a new process
+for each measurement, warmed up for a third of it; Kafka's is librdkafka. Messages that are read
+with the other protocol are in one queue, so that both kinds are read in the same way, and in equal
+numbers.
 """
 
 import pstats
@@ -43,7 +45,7 @@ PROFILE_LINES = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much is done."""
+    """The amount of work."""
 
     rounds: int
     seconds: float
@@ -57,7 +59,7 @@ QUICK = Plan(rounds=1, seconds=1.0, warm_up_seconds=1.0, messages=5_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """One way of sending: what the client is told, and what is made of its answer."""
+    """One way of sending: the client's arguments, and the meaning of its results."""
 
     mode: str
     number: int
@@ -78,12 +80,12 @@ CROSSED_AT_LEAST = 0.3
 
 
 class Loading(Protocol):
-    """A client that can be told what to do."""
+    """A client that generates load."""
 
     def run(
         self, namesrv: str, mode: str, topic: str, seconds: float, number: int
     ) -> tuple[float, float]:
-        """Operations a second, and the median in microseconds where a mode has one."""
+        """Operations per second, and the median in microseconds for modes that have one."""
 
 
 class Client:
@@ -95,20 +97,20 @@ class Client:
     def run(
         self, namesrv: str, mode: str, topic: str, seconds: float, number: int
     ) -> tuple[float, float]:
-        """Operations a second, and the median in microseconds where a mode has one."""
+        """Operations per second, and the median in microseconds for modes that have one."""
         rate, micros = self._load.run(namesrv, mode, topic, seconds, number)
         return rate, micros
 
 
 class Holding(Protocol):
-    """A server that can be held still."""
+    """A server that can be paused."""
 
     def held(self) -> AbstractContextManager[None]:
-        """Stand still meanwhile."""
+        """Pause the server meanwhile."""
 
 
 class Run(Sampling):
-    """One run: its plan, its client, its servers' name servers, and what was measured so far."""
+    """One run: its plan, its client, the servers' name servers, and the results so far."""
 
     def __init__(
         self,
@@ -124,19 +126,19 @@ class Run(Sampling):
         self.client = client
         self.servers = servers
         self.kafka = kafka
-        """HOST:PORT of our own Kafka listener."""
+        """HOST:PORT of our Kafka listener."""
         self.others = others
-        """Who is held still while a server is measured."""
+        """The servers to pause while one is measured."""
 
     def order(self, turn: int) -> Iterator[tuple[str, str]]:
-        """Every server once, while the other is held; who begins alternates."""
+        """Every server once, while the other is paused; the first one alternates."""
         order = list(self.servers.items())
         for name, namesrv in order if turn % 2 == 0 else reversed(order):
             with self.alone(name):
                 yield name, namesrv
 
     def alone(self, name: str) -> AbstractContextManager[None]:
-        """Hold the other server still."""
+        """Pause the other server."""
         return self.others[name].held() if name in self.others else nullcontext()
 
     def bar(
@@ -148,14 +150,14 @@ class Run(Sampling):
         at_least: float | None = None,
         at_most: float | None = None,
     ) -> None:
-        """Promise something about how one number compares with another."""
+        """Add a bar for the ratio of two numbers."""
         found = round(measured / max(1e-9, beside), 2)
         bar = Bar(name=name, measured=found, at_least=at_least, at_most=at_most, unit="x")
         self.report.bars.append(bar)
 
 
 def sends(run: Run) -> None:
-    """Sends of four kinds, to both servers."""
+    """Four kinds of sends, to both servers."""
     plan = run.plan
     for _, namesrv in run.order(0):
         for send in SENDS.values():
@@ -191,7 +193,7 @@ def consumes(run: Run) -> None:
 
 
 def crossing(run: Run) -> None:
-    """Each side's client reads what its own side wrote, and what the other did, from us."""
+    """Each protocol's client reads its own messages, and those of the other, from rockgate."""
     plan, namesrv, kafka = run.plan, run.servers[OURS], run.kafka
     with run.alone(OURS):
         run.client.run(namesrv, "fill-queue", "by-rocketmq", 1, plan.messages)
@@ -221,7 +223,7 @@ CASES: dict[str, Callable[[Run], None]] = {
 
 
 def run(plan: Plan = FULL, only: tuple[str, ...] = tuple(CASES)) -> Report:
-    """Measure, and say which bars hold."""
+    """Measure, and report which bars hold."""
     report = Report(
         name="remoting" if set(only) == set(CASES) else f"remoting-{'-'.join(only)}",
         command="python -m bench.remoting",
@@ -232,7 +234,7 @@ def run(plan: Plan = FULL, only: tuple[str, ...] = tuple(CASES)) -> Report:
     with (
         tempfile.TemporaryDirectory() as folder,
         RockgateServer(rocketmq=True) as ours,
-        # With its usual 200 ms a thousand in flight at its first warm-up are refused as too many.
+        # With the default of 200 ms, many of a thousand in flight are rejected during its warm-up.
         RocketMQPeer(settings={"waitTimeMillsInSendQueue": "30000"}) as theirs,
     ):
         servers = {OURS: ours.namesrv, THEIRS: "{}:{}".format(*theirs.namesrv)}
@@ -244,7 +246,7 @@ def run(plan: Plan = FULL, only: tuple[str, ...] = tuple(CASES)) -> Report:
 
 
 def profile(plan: Plan, only: tuple[str, ...]) -> None:
-    """Show where the time of our server's loop goes; the numbers beside it mean nothing."""
+    """Show where the time of our event loop goes; the numbers beside it mean nothing."""
     report = Report(name="remoting", question="", peers={})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "profile"

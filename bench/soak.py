@@ -1,12 +1,12 @@
-"""Does the server's own memory stay flat while things come and go for half an hour?
+"""Does the server's anonymous memory stay flat under half an hour of churn?
 
-bench/churn.py creates, writes and deletes topics, and sends new idempotent producers, transactional
-ids and groups that never come back. What was deleted costs nothing once its log is gone; what
-expires is bounded by the times below, which are minutes here where they are days by default. The
-bar: from the tenth minute on, memory of the server's own grows by at most 0.2 MB a minute, by the
-least-squares line through one sample a second.
+bench/load/churn.py creates, writes and deletes topics, and adds idempotent producers, transactional
+ids and groups that never return. Deleted topics cost nothing once their log is deleted; what
+expires is limited by the settings below, in minutes instead of the default days. The bar: from the
+tenth minute on, anonymous memory grows by at most 0.2 MB per minute, by linear regression over one
+sample per second.
 
-There is no peer: what is measured against is the server's own past.
+There is no peer: the server is compared with its own past.
 
     python -m bench.soak                   half an hour
     python -m bench.soak --minutes 6 --only groups
@@ -26,7 +26,7 @@ from bench.peers.rockgate import RockgateServer
 
 MINUTES = 30.0
 SETTLED = 1 / 3
-"""The part of the run that fills what is bounded by time, and counts for nothing."""
+"""The part of the run in which time-limited state fills up; it does not count."""
 GROWTH_MAX = 0.2
 SETTINGS = (
     "store.segment_bytes=2097152",
@@ -43,7 +43,7 @@ _MB = 1e6
 
 
 async def _sample(pid: int, seconds: float, samples: list[float], churn: Churn) -> None:
-    """Take a sample of memory every second, and show one a minute."""
+    """Sample the memory every second, and print it every minute."""
     for second in range(int(seconds)):
         samples.append(round(anonymous_bytes(pid) / _MB, 2))
         if second % 60 == 0:
@@ -52,7 +52,7 @@ async def _sample(pid: int, seconds: float, samples: list[float], churn: Churn) 
 
 
 def slope(samples: list[float]) -> float:
-    """Growth per sample of the least-squares line through them."""
+    """Growth per sample, by linear regression."""
     n = len(samples)
     middle, mean = (n - 1) / 2, sum(samples) / n
     spread = sum((x - middle) ** 2 for x in range(n))
@@ -60,7 +60,7 @@ def slope(samples: list[float]) -> float:
 
 
 def run(minutes: float = MINUTES, kinds: tuple[str, ...] = tuple(KINDS)) -> Report:
-    """Churn for a time and judge how memory grew."""
+    """Run the churn for a time, and evaluate the growth of memory."""
     report = Report(name="soak", question=(__doc__ or "").splitlines()[0], peers={})
     samples: list[float] = []
     with RockgateServer(settings=SETTINGS) as server:

@@ -1,15 +1,15 @@
 """How fast does Spark read and write rockgate, beside Apache Kafka in the same session?
 
-Defends, as medians of the rounds: at least 0.9 of Kafka's rows a second when Spark writes 1,000,000
-records of 100 bytes, reads them back in a batch, and reads a gigabyte of 1 KB records.
+Defends, as medians of the rounds: at least 0.9 of Kafka's rows per second when Spark writes
+1,000,000 records of 100 bytes, reads them back in a batch, and reads a gigabyte of 1 KB records.
 
     python -m bench.spark            everything; the results are written to bench/results/
     python -m bench.spark --quick    a smoke test of a minute, not written
 
 One session (`local[2]`) and its connector serve both; topics have four partitions. Both servers run
 all the time and take turns. A read is one job that sums the lengths of all values, so that every
-record is fetched and looked at; its count and sum are checked. The gigabyte is put there by
-librdkafka, which is not measured.
+record is fetched and decoded; its count and sum are verified. librdkafka writes the gigabyte, which
+is not measured.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ READ_LARGE = "read 1 KB, rows/s"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much is done."""
+    """The amount of work."""
 
     rounds: int
     small_count: int
@@ -57,11 +57,11 @@ Server = RockgateServer | KafkaPeer
 
 
 class ReadFailed(Exception):
-    """A read did not give what was written."""
+    """A read did not return what was written."""
 
 
 class Run(Sampling):
-    """One run: its session, its servers, and what was measured so far."""
+    """One run: its session, its servers, and the results so far."""
 
     def __init__(self, plan: Plan, spark: SparkSession, servers: dict[str, Server]) -> None:
         super().__init__(
@@ -77,7 +77,7 @@ class Run(Sampling):
         self._servers = servers
 
     def turns(self) -> Iterator[tuple[int, str, Server]]:
-        """Every server once a round; who begins alternates."""
+        """Every server once per round; the first one alternates."""
         for number in range(self.plan.rounds):
             order = list(self._servers.items())
             for name, server in order if number % 2 == 0 else reversed(order):
@@ -130,7 +130,7 @@ class Run(Sampling):
 
 
 def _load(bootstrap: str, topic: str, count: int) -> None:
-    """Put so many records of 1 KB into a topic, over all its partitions."""
+    """Write records of 1 KB to all partitions of a topic."""
     rdkafka.create_topic(bootstrap, topic, PARTITIONS)
     deadline = time.monotonic() + rdkafka.SECONDS_MAX
     delivery, value = rdkafka.Delivery(bootstrap), bytes(LARGE)
@@ -140,7 +140,7 @@ def _load(bootstrap: str, topic: str, count: int) -> None:
 
 
 def run(plan: Plan = FULL) -> Report:
-    """Measure everything, and say which bars hold."""
+    """Measure everything, and report which bars hold."""
     from rockgate.pipeline.spark.session import open_session
 
     settings = {"spark.ui.enabled": "false", "spark.driver.memory": "2g"}

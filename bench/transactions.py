@@ -1,11 +1,11 @@
-"""What do RocketMQ's transactions cost a producer, here and with Apache RocketMQ in the same run?
+"""What do RocketMQ transactions cost a producer, on rockgate and on Apache RocketMQ?
 
-A client of RocketMQ's Java client 5.5.0 (load/RocketMQTimes.java) sends half a message of 100
-bytes, is asked whether to commit it, and says so with a one-way request; then comes the next. One
-client alone, and eight, each with a producer and a connection of its own, as medians of three. The
-servers take turns; who begins alternates. While one is measured the other is held still (SIGSTOP):
-for a minute after its turn RocketMQ's broker keeps up to nine tenths of a processor busy, and each
-is to carry its own work, not the other's. The bar: with eight clients at least RocketMQ's rate.
+A client based on RocketMQ's Java client 5.5.0 (load/RocketMQTimes.java) sends a half message of 100
+bytes, runs its local transaction and commits with a one-way request; then it sends the next. One
+client alone, and eight, each with its own producer and connection, as medians of three. The servers
+take turns; the first one alternates. While one is measured the other is paused (SIGSTOP): for a
+minute after its turn RocketMQ's broker uses up to nine tenths of a processor, which must not count
+for the other. The bar: with eight clients at least RocketMQ's rate.
 
     python -m bench.transactions           the results are written to bench/results/
     python -m bench.transactions --quick   a smoke test of half a minute, not written
@@ -32,7 +32,7 @@ BARRED = 8
 
 
 class Plan(NamedTuple):
-    """How much is done."""
+    """The amount of work."""
 
     rounds: int
     seconds: float
@@ -67,7 +67,7 @@ def run(plan: Plan = FULL) -> Report:
         servers = {OURS: ours.namesrv, THEIRS: "{}:{}".format(*theirs.namesrv)}
         others = {OURS: theirs.broker_daemon, THEIRS: ours.daemon}
         for name, namesrv in servers.items():
-            # A broker that was never asked before is slower for as long as it compiles.
+            # A broker is slower until its JIT compiler has warmed up.
             with others[name].held():
                 client.run(namesrv, "half", "warm-up", plan.warm_up_seconds, BARRED)
         for clients in CLIENTS:
@@ -85,7 +85,7 @@ def run(plan: Plan = FULL) -> Report:
 
 
 def _committed(bootstrap: str, rounds: int) -> int:
-    """What a Kafka client sees of them: only what was committed."""
+    """Count what a Kafka client sees: only committed messages."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench"})
     topics = {f"half-{clients}-{turn}" for clients in CLIENTS for turn in range(rounds)}
     found = consumer.list_topics(timeout=30).topics
@@ -99,7 +99,7 @@ def _committed(bootstrap: str, rounds: int) -> int:
 
 
 def bar(report: Report) -> Bar:
-    """The promise, of the medians."""
+    """The bar, by the medians."""
     samples = report.samples[case(BARRED)]
     ratio = statistics.median(samples[OURS]) / max(1e-9, statistics.median(samples[THEIRS]))
     return Bar(

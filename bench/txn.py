@@ -1,8 +1,8 @@
-"""What do Kafka's transactions cost a producer, here and with Apache Kafka in the same run?
+"""What do Kafka transactions cost a producer, on rockgate and on Apache Kafka in the same run?
 
-One librdkafka producer sends 1 KB messages to four partitions, plainly and in transactions that are
-committed every 100 ms. Plain and transactional runs take turns on one server, and the servers take
-turns too. The bar: transactions keep 0.7 of the plain throughput.
+One librdkafka producer sends 1 KB messages to four partitions, without transactions and in
+transactions that are committed every 100 ms. Both kinds of runs take turns on one server, and the
+servers take turns too. The bar: transactions reach 0.7 of the throughput without.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ids = count(1)
 
 
 def plain(bootstrap: str, topic: str, seconds: float) -> Load:
-    """Produce for a time, idempotently, and wait until all is acknowledged."""
+    """Produce for a time, idempotently, and wait until everything is acknowledged."""
     deadline = time.monotonic() + seconds + SECONDS_MAX
     delivery = Delivery(bootstrap, **{"enable.idempotence": True})
     return _send(delivery, topic, seconds, deadline, lambda: None)

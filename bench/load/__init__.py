@@ -1,1 +1,1 @@
-"""What makes load: clients by the thousand, frames of our own, librdkafka, Java, the SDK."""
+"""Load generators: members by the thousand, prebuilt frames, librdkafka, Java, the SDK."""

@@ -1,8 +1,8 @@
-"""Things that come and go, again and again: topics, producers, transactional ids, groups.
+"""Churn: topics, producers, transactional ids and groups that are created and abandoned.
 
-Every kind of churn is one coroutine on a connection of its own, at a steady pace, and looks at each
-answer: what a server leaves behind of each round is what bench/soak.py is about. Names never come
-twice.
+Every kind of churn is one coroutine on its own connection, at a steady pace, and checks each
+response: bench/soak.py measures what a server leaves behind after each round. Names are never
+reused.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.protocol.kafka.schema import Encoded
 
 STEADY: Final = "steady"
-"""The topic that stays, for producers, transactions and groups."""
+"""The permanent topic, for producers, transactions and groups."""
 PARTITIONS: Final = 4
 TRANSACTIONS_EACH: Final = 5
 _TIMEOUT_MS: Final = 30_000
@@ -85,7 +85,7 @@ Round = Callable[[Wire, str], Awaitable[None]]
 
 
 async def make_steady(wire: Wire) -> None:
-    """Make the topic that stays."""
+    """Create the permanent topic."""
     await _create(wire, STEADY)
 
 
@@ -102,14 +102,14 @@ async def topic(wire: Wire, name: str) -> None:
 
 
 async def producer(wire: Wire, name: str) -> None:
-    """Be a new idempotent producer that writes once to each partition and is not seen again."""
+    """Be a new idempotent producer that writes once to each partition and never returns."""
     id_, epoch = await _init(wire, None)
     for partition in range(PARTITIONS):
         await _produce(wire, STEADY, partition, producer=(id_, epoch, 0))
 
 
 async def transactions(wire: Wire, name: str) -> None:
-    """Be a new transactional id that ends some transactions, offsets in them, and leaves."""
+    """Be a new transactional id that completes some transactions with offsets, and leaves."""
     id_, epoch = await _init(wire, name)
     for number in range(TRANSACTIONS_EACH):
         await _transaction(wire, name, (id_, epoch), number)
@@ -172,7 +172,7 @@ KINDS: Final[dict[str, tuple[Round, float, int]]] = {
     "transactional ids": (transactions, 5.0, 1),
     "groups": (group, 5.0, 20),
 }
-"""What is done, how many times a second at most, and on how many connections."""
+"""What is done, its maximum rate per second, and the number of connections."""
 
 
 class Churn:
@@ -187,7 +187,7 @@ class Churn:
         self.counts = dict.fromkeys(kinds, 0)
 
     async def run(self, seconds: float) -> None:
-        """Go round for a time; the first answer that is an error ends it."""
+        """Run for a time; the first error response ends it."""
         first = await Wire.dial(self._address, "soak")
         await make_steady(first)
         first.close()
@@ -208,7 +208,7 @@ class Churn:
         wire.close()
 
 
-# Requests that several kinds need
+# Requests shared by several kinds
 
 
 async def _create(wire: Wire, name: str) -> None:

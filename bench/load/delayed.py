@@ -1,7 +1,7 @@
 """Fills a data directory with delayed messages, faster than any client could send them.
 
-The directory is one that a server has made and left. Messages lie in the log as those of RocketMQ's
-clients do, each for its own time; some hundred at a time share one change that schedules them.
+A server has created the directory and stopped. Messages are stored like those of RocketMQ clients,
+each with its own due time; some hundred at a time share one change that schedules them.
 
     python -m bench.load.delayed DATA_DIR TOPIC COUNT FIRST_DUE_MS STEP_MS
 """
@@ -36,7 +36,7 @@ def _folds(journal: Journal, topics: Topics) -> list[Fold]:
 
 
 def fill(store: Store, topic: str, count: int, first_ms: int, step_ms: float) -> None:
-    """Append messages for the queues of a topic in turns; `step_ms` lies between two times."""
+    """Append messages to the queues of a topic in turn; due times are `step_ms` apart."""
     queue = store.queue(store.topics.get(TIMES_TOPIC), 0)
     targets = store.topics.get(topic).queue_count
     posts: deque[Callable[[], None]] = deque()
@@ -67,10 +67,10 @@ def fill(store: Store, topic: str, count: int, first_ms: int, step_ms: float) ->
 
 
 def main() -> None:
-    """Fill the directory of the command line."""
+    """Fill the directory given on the command line."""
     path, topic, count, first_ms, step_ms = sys.argv[1:]
     store = asyncio.run(open_store(Path(path), StoreConfig(), _folds, record_keys))
-    # Nobody sets `redeliver`, so what is due stays where it is.
+    # `redeliver` is not set, so nothing is delivered.
     fill(store, topic, int(count), int(first_ms), float(step_ms))
 
 

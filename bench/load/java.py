@@ -1,6 +1,6 @@
-"""A load program on RocketMQ's own Java client: compiled once, a process for each measurement.
+"""Load programs on RocketMQ's own Java client: compiled once, a process for each measurement.
 
-A program prints one line that begins with `@@`, and its numbers are what was measured.
+A program prints one line that starts with `@@` and contains its results.
 """
 
 import re
@@ -15,14 +15,14 @@ SECONDS_MAX = 180.0
 
 
 class LoadFailed(Exception):
-    """The program ended without its line: what it asked for was not done."""
+    """The program ended without results."""
 
 
 class JavaLoad:
     """One program of bench/load."""
 
     def __init__(self, folder: Path, program: str) -> None:
-        """Compile it into a folder, which also is the home of the client's files."""
+        """Compile it into a folder, which is also the home of the client's files."""
         self._folder = folder
         self._program = program
         self._path = f"{folder}:{jars.fetch('rocketmq')}/*"
@@ -31,11 +31,11 @@ class JavaLoad:
         subprocess.run([compiler, "-d", str(folder), "-cp", self._path, str(source)], check=True)
 
     def run(self, *words: str | float, seconds_max: float = SECONDS_MAX) -> list[float]:
-        """The numbers that it found."""
+        """Run it, and return its results."""
         return finish(self.start(*words), seconds_max)
 
     def start(self, *words: str | float) -> subprocess.Popen[str]:
-        """Let it run beside us until `finish`."""
+        """Start it; `finish` waits for it."""
         command = [
             *(str(find_java()), "-Xmx512m", f"-Duser.home={self._folder}"),
             *("-Drocketmq.client.logUseSlf4j=true", "-cp", self._path, self._program),
@@ -45,7 +45,7 @@ class JavaLoad:
 
 
 def finish(program: subprocess.Popen[str], seconds_max: float = SECONDS_MAX) -> list[float]:
-    """Wait for a program's end and return its numbers."""
+    """Wait for a program to end, and return its results."""
     try:
         out, err = program.communicate(timeout=seconds_max)
     except subprocess.TimeoutExpired as late:
@@ -56,7 +56,7 @@ def finish(program: subprocess.Popen[str], seconds_max: float = SECONDS_MAX) -> 
 
 
 def read(out: str, err: str) -> list[float]:
-    """The numbers of a program's line; LoadFailed, with what it said, if there is none."""
+    """Parse the results of a program; LoadFailed, with its output, if there are none."""
     found = re.search(r"^@@((?: -?[\d.]+)+)$", out, re.MULTILINE)
     if found is None:
         raise LoadFailed(f"{out[-1000:]}{err[-2000:]}")

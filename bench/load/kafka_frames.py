@@ -1,8 +1,8 @@
-"""Load by frames of our own: one message a request, as many in flight as asked for.
+"""Load by prebuilt frames: one message per request, with a given number in flight.
 
-librdkafka would gather messages into batches; here every message is a request. Frames are built
-once and then patched (correlation id, sequence, CRC), so that the client takes a fraction of the
-processor that the server takes. Every answer's error code is looked at.
+librdkafka would batch messages; here every message is a request. Frames are built once and then
+patched (correlation id, sequence, CRC), so that the client uses a fraction of the server's CPU
+time. The error code of every response is checked.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ _SEQUENCE_AT = 53
 
 
 class Frames:
-    """Produce requests of one message for partition 0 of a topic, one after the other."""
+    """Produce requests of one message for partition 0 of a topic."""
 
     def __init__(
         self, topic: str, size: int, *, producer_id: int = -1, producer_epoch: int = -1
@@ -79,7 +79,7 @@ class Frames:
         self._batch_at = self._frame.index(batch)
         self._batch_end = self._batch_at + len(batch)
         self._number = 0
-        # In an answer, behind the length: correlation id, tags, topics, name, partitions, index.
+        # In a response, after the length: correlation id, tags, topics, name, partitions, index.
         self._code_at = 4 + 1 + 1 + (1 + len(topic)) + 1 + 4
 
     def next(self) -> bytes:
@@ -94,7 +94,7 @@ class Frames:
         return bytes(frame)
 
     def check(self, answer: memoryview) -> None:
-        """Raise what the server answered, if it is an error."""
+        """Raise the error of a response, if it has one."""
         (code,) = _INT16.unpack_from(answer, self._code_at)
         if code:
             raise LoadFailed(f"a message was refused with code {code}")
@@ -104,7 +104,7 @@ class Frames:
 
 
 def one_in_flight(address: Address, topic: str, size: int, seconds: float) -> list[float]:
-    """Seconds that each request took, sent one after the other over one connection."""
+    """Return the seconds of each request, sent one after the other over one connection."""
     frames = Frames(topic, size)
     taken = []
     with socket.create_connection(address, timeout=SECONDS_MAX) as connection:
@@ -128,13 +128,13 @@ def one_in_flight(address: Address, topic: str, size: int, seconds: float) -> li
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storm:
-    """What many connections got done together."""
+    """The result of many connections together."""
 
     request_count: int
-    """Answered while the clock ran."""
+    """Responses during the measurement."""
     seconds: float
     total_count: int
-    """Answered in all, with the warm-up and what was still in flight at the end."""
+    """All responses, including warm-up and those in flight at the end."""
 
     @property
     def per_second(self) -> float:
@@ -143,7 +143,7 @@ class Storm:
 
 
 class _Sender(asyncio.Protocol):
-    """An idempotent producer on a connection of its own."""
+    """An idempotent producer with its own connection."""
 
     def __init__(self, storm: "_Run") -> None:
         self._storm = storm
@@ -153,14 +153,14 @@ class _Sender(asyncio.Protocol):
         self.in_flight = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for a producer id."""
-        # uvloop's transports have the interface without the base class.
+        """Request a producer id."""
+        # uvloop's transports have this interface without the base class.
         self._transport = cast(asyncio.Transport, transport)
         self._hello = ClientConnection(client_id="bench")
         self._introduce()
 
     def data_received(self, data: bytes) -> None:
-        """Count answers and send as many requests again."""
+        """Count responses and send as many requests again."""
         try:
             if self._frames is None:
                 self._introduced(data)
@@ -177,17 +177,17 @@ class _Sender(asyncio.Protocol):
             self._send(len(answers))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """A server that hangs up ends the storm."""
+        """Fail the storm if the server closes the connection."""
         self._lost.set_result(None)
         if self._storm.is_sending:
             self._storm.fail(LoadFailed("the server closed a connection"))
 
     def begin(self, in_flight: int) -> None:
-        """Fill the pipe."""
+        """Fill the pipeline."""
         self._send(in_flight)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._transport.abort()
         await self._lost
 
@@ -200,7 +200,7 @@ class _Sender(asyncio.Protocol):
         for answer in self._hello.receive_data(data):
             found = decode(InitProducerIdResponse, INIT_VERSION, answer.body)
             if found.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                # Kafka hands out ids in blocks, and the first block takes it a moment.
+                # Kafka allocates ids in blocks, and the first block takes a moment.
                 asyncio.get_running_loop().call_later(RETRY_SECONDS, self._introduce)
                 return
             if found.error_code:
@@ -233,23 +233,23 @@ class _Run:
         self.failed: asyncio.Future[None] = loop.create_future()
 
     def introduced(self) -> None:
-        """One more sender has its producer id."""
+        """Count a sender that has its producer id."""
         self._missing -= 1
         if not self._missing and not self.ready.done():
             self.ready.set_result(None)
 
     def answered(self, count: int) -> None:
-        """Answers came."""
+        """Count responses."""
         self.count += count
 
     def fail(self, error: Exception) -> None:
-        """Something went wrong, once."""
+        """Store the first error."""
         self.is_sending = False
         if not self.failed.done():
             self.failed.set_exception(error)
 
     async def wait(self, event: "asyncio.Future[None]") -> None:
-        """Wait for an event, unless the storm fails before."""
+        """Wait for an event, unless the storm fails first."""
         both = {event, self.failed}
         await asyncio.wait(both, timeout=SECONDS_MAX, return_when=asyncio.FIRST_COMPLETED)
         if self.failed.done():
@@ -258,13 +258,13 @@ class _Run:
             raise LoadFailed("the server did not answer in time")
 
     async def wait_seconds(self, seconds: float) -> None:
-        """Let time pass, unless the storm fails before."""
+        """Sleep, unless the storm fails first."""
         await asyncio.wait({self.failed}, timeout=seconds)
         if self.failed.done():
             self.failed.result()
 
     async def finish(self, senders: "list[_Sender]") -> None:
-        """Send no more and wait for the last answers."""
+        """Stop sending, and wait for the last responses."""
         self.is_sending = False
         deadline = time.monotonic() + SECONDS_MAX
         while any(sender.in_flight for sender in senders):

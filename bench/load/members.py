@@ -1,7 +1,7 @@
 """Members of consumer groups by the thousand: one connection each, all on one loop.
 
-A member joins, syncs, sends heartbeats and joins again when it is told to, as a client does. What
-it asked and how long the answer took goes to a ledger.
+A member joins, syncs, sends heartbeats and rejoins when asked to, as a client does. Its requests
+and their latencies go to a ledger.
 """
 
 import asyncio
@@ -40,23 +40,23 @@ TOPIC = "load"
 SESSION_MS = 45_000
 REBALANCE_MS = 60_000
 HEARTBEAT_SECONDS = 3.0
-"""What clients have by default, all three."""
+"""The defaults of clients, for all three."""
 MEMORY_MAX = 1 << 28
 SUBSCRIPTION = b"\x00\x01" + encode(ConsumerProtocolSubscription(topics=[TOPIC]), 1)
 
 
 class Ledger:
-    """What all members went through."""
+    """The latencies of all members."""
 
     def __init__(self) -> None:
         self.heartbeats: list[float] = []
         self.lags: list[float] = []
-        """How late our own loop was: what a heartbeat waited for here, not there."""
+        """How late our own event loop was: the part of a heartbeat's latency that is ours."""
         self.largest_join = 0
 
 
 class Wire(asyncio.Protocol):
-    """One connection; one request at a time."""
+    """One connection with one request in flight."""
 
     def __init__(self, client_id: str) -> None:
         self._connection = ClientConnection(client_id=client_id)
@@ -71,28 +71,28 @@ class Wire(asyncio.Protocol):
         return wire
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Store the transport."""
         self._transport = transport  # type: ignore[assignment] # uvloop has no base class for it
 
     def data_received(self, data: bytes) -> None:
-        """Hand an answer to who waits for it."""
+        """Pass a response to its waiter."""
         for answer in self._connection.receive_data(data):
             assert self._waiter is not None
             if not self._waiter.done():
                 self._waiter.set_result(answer.body)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The other end is gone."""
+        """Fail the waiter."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_exception(ConnectionError("the server closed the connection"))
 
     def close(self) -> None:
-        """Leave without a word."""
+        """Close the connection without leaving the group."""
         assert self._transport is not None
         self._transport.close()
 
     async def call(self, key: ApiKey, version: int, request: Any, response: type[T]) -> T:
-        """Ask, and wait for the answer."""
+        """Send a request, and wait for the response."""
         assert self._transport is not None
         self._waiter = asyncio.get_running_loop().create_future()
         self._connection.send(key, version, [encode(request, version)])
@@ -130,7 +130,7 @@ class Member:
             self.assigned = False
 
     async def leave(self) -> None:
-        """Say good-bye."""
+        """Leave the group."""
         request = LeaveGroupRequest(
             group_id=self.group, members=[MemberIdentity(member_id=self.id)]
         )
@@ -171,7 +171,7 @@ class Member:
         return self.assigned
 
     async def _beat(self) -> bool:
-        """Wait for the next heartbeat's time and send it; False if there is a rebalance."""
+        """Send the next heartbeat when it is due; False if there is a rebalance."""
         due = time.perf_counter() + HEARTBEAT_SECONDS
         await asyncio.sleep(HEARTBEAT_SECONDS)
         began = time.perf_counter()

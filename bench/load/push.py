@@ -1,11 +1,11 @@
-"""The SDK's push consumer, as a process of its own: what bench/load/RocketMQPush.java does.
+"""The SDK's push consumer in its own process: the counterpart of bench/load/RocketMQPush.java.
 
     python -m bench.load.push NAMESRV fill TOPIC COUNT SIZE         to be read, over all queues
     python -m bench.load.push NAMESRV consume TOPIC COUNT
     python -m bench.load.push NAMESRV latency TOPIC SECONDS RATE
     python -m bench.load.push NAMESRV cached TOPIC COUNT            bytes of memory for each message
 
-Prints one line: messages a second; p50 and p99 in microseconds; bytes.
+Prints one line: messages per second; p50 and p99 in microseconds; bytes.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ SECONDS_MAX = 120.0
 
 
 async def fill(name_server: str, topic: str, count: str, size: str) -> list[float]:
-    """Batches of 500, each to the next queue."""
+    """Send batches of 500, each to the next queue."""
     async with Producer(name_server, group="push", timeout_s=30) as producer:
         for _ in range(0, int(count), 500):
             await producer.send_batch([Message(topic, bytes(int(size))) for _ in range(500)])
@@ -34,7 +34,7 @@ async def fill(name_server: str, topic: str, count: str, size: str) -> list[floa
 
 
 async def consume(name_server: str, topic: str, count: str) -> list[float]:
-    """Counts from the first message on, so that finding queues is not timed."""
+    """Count from the first message on, so that finding queues is not timed."""
     seen, began, is_done = 0, 0.0, asyncio.Event()
     consumer = Consumer(name_server, group=f"push{time.time_ns()}", settings=SETTINGS)
 
@@ -52,7 +52,7 @@ async def consume(name_server: str, topic: str, count: str) -> list[float]:
 
 
 async def latency(name_server: str, topic: str, seconds: str, rate: str) -> list[float]:
-    """Sends at a rate for so long, the first third unmeasured."""
+    """Send at a rate for a time, the first third unmeasured."""
     count = int(float(seconds) * int(rate))
     took_s: list[float] = []
     seen, is_done = 0, asyncio.Event()
@@ -86,7 +86,7 @@ async def latency(name_server: str, topic: str, seconds: str, rate: str) -> list
 
 
 async def cached(name_server: str, topic: str, count: str) -> list[float]:
-    """What the process grows by while nobody finishes anything."""
+    """Measure the growth of the process while no message is acknowledged."""
     many = FlowLimits(count_max=1 << 30, size_max=1 << 40, span_max=1 << 30)
     settings = ConsumerSettings(start=Start.BEGINNING, flow=many)
     before = anonymous_bytes(os.getpid())

@@ -1,7 +1,7 @@
 """Load through librdkafka, the client that most languages use, by confluent-kafka.
 
-The same client with the same settings drives every contender. What it is asked to do is checked: a
-message that was not delivered, or did not come back, ends the benchmark.
+The same client with the same settings drives every contender. Results are verified: a message that
+was not delivered, or not returned, ends the benchmark.
 """
 
 import time
@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 LINGER_MS = 5
 LOG_LEVEL = 4
-"""Warnings and worse, as syslog counts."""
+"""Warnings and worse, in syslog levels."""
 SECONDS_MAX = 120.0
 POLL_SECONDS = 0.01
 CONSUME_COUNT = 10_000
@@ -33,8 +33,9 @@ PRODUCER = {
     "delivery.report.only.error": True,
 }
 CONSUMER = {
-    # With the client's usual second, whoever fills its queue of 64 MB faster than the application
-    # empties it is not asked again for a second: the faster server would get the worse number.
+    # With the default of a second, a server that fills the client's queue of 64 MB faster than the
+    # application drains it is not polled for a second: the faster server would get the worse
+    # number.
     "fetch.queue.backoff.ms": QUEUE_BACKOFF_MS,
     "group.id": "bench",
     "enable.auto.commit": False,
@@ -44,12 +45,12 @@ CONSUMER = {
 
 
 class LoadFailed(Exception):
-    """The server did not do what it was asked for."""
+    """The server did not do what was requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """How much was moved, and how long that took."""
+    """The amount transferred, and the time it took."""
 
     count: int
     payload_bytes: int
@@ -62,12 +63,12 @@ class Load:
 
     @property
     def per_second(self) -> float:
-        """Messages a second."""
+        """Messages per second."""
         return self.count / self.seconds
 
 
 class Delivery:
-    """Produces on one client and keeps the first error."""
+    """Produces on one client and stores the first error."""
 
     def __init__(self, bootstrap: str, **settings: object) -> None:
         self.producer = Producer({"bootstrap.servers": bootstrap, **PRODUCER, **settings})
@@ -75,7 +76,7 @@ class Delivery:
         self._error: object = None
 
     def send(self, topic: str, value: bytes, partition: int, deadline: float) -> None:
-        """Give one message to the client, and wait while its queue is full."""
+        """Produce one message, and wait while the client's queue is full."""
         while True:
             try:
                 self.producer.produce(topic, value, partition=partition, on_delivery=self._told)
@@ -88,10 +89,10 @@ class Delivery:
     def send_many(
         self, topic: str, value: bytes, partition: int, count: int, deadline: float
     ) -> None:
-        """Give the client the same message many times, in as few calls as it allows.
+        """Produce the same message many times, in as few calls as possible.
 
-        A call for each would make this process the limit: it takes the client two microseconds a
-        message, and a server can take more than 500,000 of them a second.
+        With a call per message this process would be the bottleneck: the client takes two
+        microseconds per message, and a server can accept more than 500,000 per second.
         """
         message = {"value": value}
         while count:
@@ -110,7 +111,7 @@ class Delivery:
         self.check(deadline)
 
     def check(self, deadline: float) -> None:
-        """Raise what a delivery failed with, or that it takes too long."""
+        """Raise a delivery error, or a timeout."""
         if self._error is not None:
             raise LoadFailed(f"a message was not delivered: {self._error}")
         if time.monotonic() > deadline:
@@ -126,7 +127,7 @@ class Delivery:
 def produce(bootstrap: str, topic: str, size: int, count: int) -> Load:
     """Send `count` messages of one size to partition 0 and wait until all are acknowledged.
 
-    The topic is created by the first message, which is not timed.
+    The first message creates the topic and is not timed.
     """
     deadline = time.monotonic() + SECONDS_MAX
     value = bytes(size)
@@ -150,7 +151,7 @@ def consume(bootstrap: str, topic: str, size: int, count: int) -> Load:
         began = time.perf_counter()
         consumer.assign([TopicPartition(topic, 0, 0)])
         while received < count:
-            # Never for more than is there: the client would wait for it until its time is over.
+            # Never more than there are: the client would wait for its timeout.
             messages = consumer.consume(min(CONSUME_COUNT, count - received), timeout=1.0)
             if messages:
                 _check(messages[-1], size)
@@ -171,7 +172,7 @@ def _check(message: Any, size: int) -> None:
 
 
 def create_topic(bootstrap: str, topic: str, partitions: int) -> None:
-    """A topic with so many partitions and one replica."""
+    """Create a topic with one replica."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(SECONDS_MAX)
 
@@ -188,9 +189,9 @@ def delete_topic(bootstrap: str, topic: str) -> None:
 
 
 def create_partitions(bootstrap: str, count: int) -> list[tuple[str, int]]:
-    """Create topics with as many partitions together; returns every (topic, partition).
+    """Create topics with this many partitions in total; returns every (topic, partition).
 
-    They are created when each has a leader: a server may answer long before.
+    Waits until each has a leader: a server may respond long before.
     """
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": LOG_LEVEL})
     found = []
@@ -222,15 +223,15 @@ def _led_count(admin: AdminClient) -> int:
 def produce_around(
     bootstrap: str, places: list[tuple[str, int]], size: int, seconds: float
 ) -> Load:
-    """Send messages to all places in turn for a time, and wait until all are acknowledged.
+    """Send messages to all partitions in turn for a time, and wait until all are acknowledged.
 
-    No more than AROUND_MAX are under way: what a client has queued in the time of the benchmark
-    could take a server with many partitions many times as long.
+    At most AROUND_MAX are in flight: a server with many partitions could take many times as long
+    for what a client has queued during the benchmark.
     """
     deadline = time.monotonic() + seconds + SECONDS_MAX
     delivery = Delivery(bootstrap, **{"delivery.report.only.error": False})
     value = bytes(size)
-    # Once around without the clock: the client learns every leader.
+    # One untimed round, in which the client learns every leader.
     for topic, partition in places:
         delivery.send(topic, value, partition, deadline)
     delivery.finish(deadline)

@@ -1,7 +1,7 @@
-"""Load on RocketMQ's listener by frames of our own: sends and pulls over one connection.
+"""Load on the RocketMQ listener by prebuilt frames: sends and pulls over one connection.
 
-A client library would cost more than the server that it measures. Requests go out in bursts of a
-fixed number, the next burst when the last one is answered; every answer's code is looked at.
+A client library would cost more than the server that it measures. Requests are sent in bursts of a
+fixed number, the next one after all responses; the code of every response is checked.
 """
 
 import socket
@@ -56,7 +56,7 @@ def pull(address: Address, topic: str, size: int, count: int) -> Load:
 
 
 def send_frames(topic: str, size: int) -> Callable[[int, int], bytes]:
-    """Makes sends to queue 0: of a request's number and a time in milliseconds."""
+    """Return a function that makes sends to queue 0, given a request number and a time."""
     body = bytes(size)
     head = SendHead(
         RequestCode.SEND_MESSAGE_V2,
@@ -72,7 +72,7 @@ def send_frames(topic: str, size: int) -> Callable[[int, int], bytes]:
 
 
 def pull_frame(topic: str, number: int) -> bytes:
-    """A pull of queue 0: the messages that come so many pulls behind its beginning."""
+    """Make a pull of queue 0, which starts `number` pulls after its beginning."""
     fields = {
         "consumerGroup": GROUP,
         "topic": topic,
@@ -90,7 +90,7 @@ def pull_frame(topic: str, number: int) -> bytes:
 
 
 def _exchange(address: Address, bursts: Callable[[], Iterator[list[bytes]]]) -> float:
-    """Send burst after burst, and return how long it took until all were answered."""
+    """Send one burst after the other, and return the time until the last response."""
     with socket.create_connection(address, timeout=SECONDS_MAX) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         reader = FrameReader(ANSWER_SIZE_MAX)

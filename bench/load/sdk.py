@@ -1,8 +1,8 @@
-"""Load through `rockgate.sdk`, as a process of its own: what bench/load/RocketMQLoad.java does.
+"""Load through `rockgate.sdk` in its own process: the counterpart of bench/load/RocketMQLoad.java.
 
     python -m bench.load.sdk NAMESRV one|many|batch TOPIC SECONDS NUMBER asyncio|uvloop
 
-Prints one line: messages a second, and the median in microseconds where one is in flight.
+Prints one line: messages per second, and the median in microseconds with one in flight.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ SIZE = 1024
 
 
 class Load:
-    """Sends until its time is over, and counts after a third of it more."""
+    """Sends for a time, and counts after the first third of it."""
 
     def __init__(self, producer: Producer, topic: str, seconds: float) -> None:
         self._producer = producer
@@ -41,11 +41,11 @@ class Load:
             now = after
 
     async def many(self, number: int) -> None:
-        """So many in flight: as many tasks, each of which sends one after the other."""
+        """A number in flight: as many tasks, each sending one message after the other."""
         await asyncio.gather(*(self._keep_sending() for _ in range(number)))
 
     async def batch(self, number: int) -> None:
-        """Batches of so many, one in flight."""
+        """Batches of a number of messages, one in flight."""
         while (now := time.perf_counter()) < self._end:
             messages = [Message(self._topic, bytes(SIZE)) for _ in range(number)]
             await self._producer.send_batch(messages)
@@ -59,13 +59,13 @@ class Load:
                 self._count += 1
 
     def tell(self) -> None:
-        """Print what was counted."""
+        """Print the results."""
         median_s = statistics.median(self._took_s) if self._took_s else 0.0
         print(f"@@ {self._count / self._seconds:.1f} {median_s * 1e6:.1f}")
 
 
 async def main(namesrv: str, mode: str, topic: str, seconds: str, number: str) -> None:
-    """Warm up, send, and tell."""
+    """Warm up, send, and print the results."""
     async with Producer(namesrv, group="python-load", timeout_s=30) as producer:
         await producer.send(Message(topic, bytes(SIZE)))
         load = Load(producer, topic, float(seconds))

@@ -1,1 +1,1 @@
-"""How things are measured, and what is left of it: timing, processes, memory, results."""
+"""Measurement: timing, processes, memory, results."""

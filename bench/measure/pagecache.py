@@ -1,10 +1,10 @@
 """Memory as a broker finds it: full of page cache.
 
-On a machine that has just been started most memory was never touched. The first touch of a page is
-then a fault in the hypervisor, at up to three seconds of processor time per gigabyte on the machine
-where this was found, and whoever writes a log first is charged for it. A broker that has run for an
-hour never sees that: its pages come from old cache. So before anything is measured the free memory
-is filled with clean pages of a sparse file, which the kernel gives away again as they are needed.
+On a machine that was just booted, most memory was never touched. The first touch of a page is then
+a fault in the hypervisor, at up to three seconds of CPU time per gigabyte on the machine where this
+was found, charged to whoever writes a log first. A broker that has run for an hour never sees that:
+its pages come from old cache. So free memory is filled with clean pages of a sparse file before
+anything is measured; the kernel reclaims them as needed.
 """
 
 import os
@@ -18,7 +18,7 @@ LEFT_FREE = 512 << 20
 
 
 def free_bytes() -> int:
-    """Memory that nothing uses, not even the page cache."""
+    """Return the memory that nothing uses, not even the page cache."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith("MemFree:"))
     return int(line.split()[1]) * 1024
@@ -26,7 +26,7 @@ def free_bytes() -> int:
 
 @contextmanager
 def filled(tell: Callable[[str], None]) -> Iterator[None]:
-    """Fill free memory with page cache; the file goes when the block ends."""
+    """Fill free memory with page cache; the file is removed when the block ends."""
     with tempfile.TemporaryFile(prefix="page-cache-") as file:
         size = max(0, free_bytes() - LEFT_FREE)
         os.ftruncate(file.fileno(), size)

@@ -1,7 +1,7 @@
 """Runs `rockgate` under a profiler: `python -m bench.measure.profiled OUT serve …`.
 
-Only the event loop's thread is watched, from the moment it runs the server until the stop; what it
-spent, function by function, is written to OUT for `pstats`.
+Only the event loop's thread is profiled, from the start of the server's coroutine to its end; the
+statistics are written to OUT for `pstats`.
 """
 
 import cProfile

@@ -1,7 +1,7 @@
-"""Timing rivals against each other on a machine that is never quiet.
+"""Timing contenders against each other on a machine that is never quiet.
 
-Rivals take turns in short bursts, so whatever else the machine does hits all of them alike; the
-ratio of their medians is then worth more than any number alone.
+Contenders take turns in short bursts, so that other load affects all of them alike; the ratio of
+their medians is then more meaningful than any single number.
 """
 
 import gc
@@ -16,7 +16,7 @@ WARM_UP_SECONDS = 0.05
 
 
 def race(rivals: Mapping[str, Work], rounds: int) -> dict[str, list[float]]:
-    """Microseconds per call of each rival: one sample for each of `rounds` bursts."""
+    """Return microseconds per call of each contender: one sample per burst."""
     for work in rivals.values():
         _warm_up(work)
     counts = {name: _calls_in_a_burst(work) for name, work in rivals.items()}
@@ -33,11 +33,11 @@ def race(rivals: Mapping[str, Work], rounds: int) -> dict[str, list[float]]:
 
 
 def steps_ms(steps: Callable[[], Iterator[Work]], rounds: int, *, is_calm: bool) -> list[float]:
-    """Milliseconds of the longest step: one sample for each of `rounds` runs of all the steps.
+    """Return milliseconds of the longest step: one sample for each of `rounds` runs of all steps.
 
-    Calm means without what is not the steps' own: on the thread's clock, which stands still while
-    other processes run, and with what exists already hidden from the garbage collector. Otherwise
-    by the clock on the wall, with a collector that may come at any step.
+    Calm means without external effects: measured on the thread's clock, which does not advance
+    while other processes run, and with existing objects frozen for the garbage collector. Otherwise
+    on the wall clock, with a collector that may run in any step.
     """
     clock = time.thread_time if is_calm else time.perf_counter
     longest = []
@@ -56,7 +56,7 @@ def steps_ms(steps: Callable[[], Iterator[Work]], rounds: int, *, is_calm: bool)
 
 
 def ratio(samples: Mapping[str, list[float]], ours: str, theirs: str) -> float:
-    """How much of their time we take, by the medians."""
+    """Return our time relative to theirs, by the medians."""
     return round(statistics.median(samples[ours]) / statistics.median(samples[theirs]), 3)
 
 

@@ -1,7 +1,7 @@
-"""What a benchmark leaves behind: its samples, its bars and what it ran on, as one JSON file.
+"""The results of a benchmark: samples, bars and environment, as one JSON file.
 
-A bar counts only with its file committed. The file says which commit, which processor and which
-Python; it names no host, no user and no path.
+A bar only counts if its file is committed. The file contains the commit, the processor and the
+Python version, but no host, user or path.
 """
 
 import datetime
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "results"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A promise about one number: it is at most, or at least, what the bar says."""
+    """A bar for one number: an upper or a lower limit."""
 
     name: str
     measured: float
@@ -29,47 +29,47 @@ class Bar:
 
     @property
     def holds(self) -> bool:
-        """Whether the promise is kept."""
+        """Whether the number is within the limits."""
         if self.at_most is not None and self.measured > self.at_most:
             return False
         return self.at_least is None or self.measured >= self.at_least
 
     @property
     def limits(self) -> dict[str, float]:
-        """The limits that it has, by name."""
+        """Its limits, by name."""
         both = {"at_most": self.at_most, "at_least": self.at_least}
         return {name: limit for name, limit in both.items() if limit is not None}
 
     def line(self) -> str:
-        """One line for people."""
+        """One line for display."""
         verdict = "holds" if self.holds else "FAILS"
         limits = ", ".join(f"{name.replace('_', ' ')} {x:g}" for name, x in self.limits.items())
         return f"{verdict}  {self.name}: {self.measured:g} {self.unit}, {limits}"
 
     def content(self) -> dict[str, Any]:
-        """What of it goes into the file."""
+        """The part that goes into the file."""
         kept = {"name": self.name, "measured": self.measured, **self.limits}
         return {**kept, "unit": self.unit, "holds": self.holds}
 
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """Everything one run of a benchmark found out."""
+    """The results of one run of a benchmark."""
 
     name: str
     question: str
     peers: dict[str, str]
-    """Who it was measured beside, and in which version."""
+    """The peers, and their versions."""
     samples: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    """For each case and each contender all samples; the case's name says the unit."""
+    """All samples by case and contender; the case's name contains the unit."""
     command: str = ""
-    """What to type to run it again; empty if that is `python -m bench` and the name."""
+    """The command to run it again; empty if that is `python -m bench` and the name."""
     notes: dict[str, Any] = field(default_factory=dict)
     bars: list[Bar] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
-        """Whether every bar does."""
+        """Whether every bar holds."""
         return all(bar.holds for bar in self.bars)
 
 
@@ -96,7 +96,7 @@ def write(report: Report, folder: Path = FOLDER) -> Path:
 
 
 def conclude(report: Report, *, is_kept: bool) -> int:
-    """Show the bars, keep the report if that is wanted, and return the process's status."""
+    """Print the bars, write the report if requested, and return the exit status."""
     for bar in report.bars:
         print(bar.line())
     if is_kept:
@@ -105,7 +105,7 @@ def conclude(report: Report, *, is_kept: bool) -> int:
 
 
 def machine() -> dict[str, Any]:
-    """The processor, how many of it, the system and the Python."""
+    """Return processor, number of cores, system and Python version."""
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
@@ -116,7 +116,7 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit that was measured; `+changes` if the working tree differed from it."""
+    """Return the measured commit; with `+changes` if the working tree differed from it."""
     root = Path(__file__).parent
 
     def git(*arguments: str) -> str:
@@ -138,7 +138,7 @@ def _cpu() -> str:
 
 
 def _text(content: dict[str, Any]) -> str:
-    """JSON for people, but a row of samples on one line."""
+    """JSON for reading, with a list of samples on one line."""
     rows: dict[str, str] = {}
 
     def fold(value: Any) -> Any:

@@ -1,10 +1,10 @@
-"""The real thing beside us: Apache Kafka and Apache RocketMQ on loopback, from their own jars.
+"""Peers: Apache Kafka and Apache RocketMQ on loopback, from their own jars.
 
     with KafkaPeer() as kafka:
         Producer({"bootstrap.servers": kafka.bootstrap})
 
-A peer is ready when it has answered a request on its wire, and it is stopped by the pid that was
-started. Its data and logs lie in a directory of its own.
+A peer is ready when it has responded to a request in its protocol, and it is stopped by the pid
+that was started. Its data and logs are in its own directory.
 """
 
 from bench.peers.errors import FetchFailed, NotReady, PeerError, ToolMissing

@@ -1,4 +1,4 @@
-"""Peers by hand.
+"""Runs peers manually.
 
     python -m bench.peers kafka start [--port 19092] [--dir DIR] [--set KEY=VALUE]…
     python -m bench.peers kafka status|stop [--dir DIR]
@@ -6,7 +6,7 @@
     python -m bench.peers rocketmq start [--port 20911] [--namesrv-port 19876] [--set KEY=VALUE]…
     python -m bench.peers rocketmq tool clusterList
 
-Without --dir a peer lives in the cache, and keeps its data from one start to the next.
+Without --dir a peer's directory is in the cache, and its data survives restarts.
 """
 
 import argparse
@@ -28,7 +28,7 @@ USAGE_STATUS = 2
 
 
 def start(arguments: argparse.Namespace) -> None:
-    """Start a peer and say where it listens."""
+    """Start a peer and print its addresses."""
     settings = dict(pair.split("=", 1) for pair in arguments.set)
     if arguments.fresh and not _living(arguments):
         shutil.rmtree(arguments.dir, ignore_errors=True)
@@ -49,7 +49,7 @@ def start(arguments: argparse.Namespace) -> None:
 
 
 def stop(arguments: argparse.Namespace) -> None:
-    """Stop what was started in a directory."""
+    """Stop the peer that was started in a directory."""
     for daemon in _living(arguments):
         pid = daemon.pid
         daemon.stop()
@@ -57,7 +57,7 @@ def stop(arguments: argparse.Namespace) -> None:
 
 
 def status(arguments: argparse.Namespace) -> None:
-    """Say what runs; status 1 if nothing does."""
+    """Print what is running; status 1 if nothing is."""
     living = _living(arguments)
     for daemon in living:
         print(f"{daemon.name} pid={daemon.pid} log={daemon.log_path}")
@@ -66,7 +66,7 @@ def status(arguments: argparse.Namespace) -> None:
 
 
 def tool(arguments: argparse.Namespace) -> None:
-    """Become one of the peer's own command-line tools."""
+    """Run one of the peer's own command-line tools."""
     words = arguments.arguments
     if not words:
         raise PeerError("which tool? For example: kafka tool TopicCommand --help")
@@ -81,7 +81,7 @@ def tool(arguments: argparse.Namespace) -> None:
 
 
 def fetch(arguments: argparse.Namespace) -> None:
-    """Bring the jars and say where they are."""
+    """Download the jars and print their directory."""
     found = jars.fetch(arguments.peer)
     print(f"{len(list(found.glob('*.jar')))} jars in {found}")
 
@@ -133,7 +133,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Run one command; a peer that cannot be run is told in a line, with status 1."""
+    """Run one command; a failure is printed in one line, with status 1."""
     arguments = parser().parse_args()
     try:
         arguments.run(arguments)

@@ -1,8 +1,8 @@
-"""Asking a peer on its own wire whether it serves.
+"""Readiness checks: asks a peer in its own protocol whether it is serving.
 
-These few bytes are written by hand and owe nothing to rockgate's codecs, so that a peer's readiness
-never depends on what is measured beside it. An unreachable, silent or confused peer is simply not
-ready; whoever asks tries again.
+These few bytes are written by hand and independent of rockgate's codecs, so that a peer's readiness
+never depends on what is measured. A peer that is unreachable, silent or sends something unexpected
+is simply not ready; the caller retries.
 """
 
 import json
@@ -24,16 +24,16 @@ _JSON_ENCODING = 0
 
 
 def answers_api_versions(address: Address) -> bool:
-    """Whether a Kafka broker answers ApiVersions without an error.
+    """Say whether a Kafka broker responds to ApiVersions without an error.
 
-    A broker in KRaft mode does so only once the controller has let it serve.
+    A broker in KRaft mode does so only once the controller has unfenced it.
     """
     answer = _ask(address, _API_VERSIONS)
     return answer is not None and len(answer) >= 6 and struct.unpack_from(">ih", answer) == (1, 0)
 
 
 def ask_remoting(address: Address, code: int) -> bytes | None:
-    """The body of the answer to a remoting request without fields; None if there is no success."""
+    """Return the body of the response to a remoting request without fields; None on failure."""
     header = json.dumps(
         {
             "code": code,
@@ -61,12 +61,12 @@ def ask_remoting(address: Address, code: int) -> bytes | None:
 
 
 def answers_namesrv(address: Address) -> bool:
-    """Whether a RocketMQ name server tells what it knows of the cluster."""
+    """Say whether a RocketMQ name server returns its cluster information."""
     return ask_remoting(address, CLUSTER_INFO) is not None
 
 
 def answers_broker(address: Address, namesrv: Address) -> bool:
-    """Whether a RocketMQ broker serves, and its name server sends clients to it."""
+    """Say whether a RocketMQ broker is serving, and registered with its name server."""
     if ask_remoting(address, BROKER_RUNTIME_INFO) is None:
         return False
     cluster = ask_remoting(namesrv, CLUSTER_INFO)
@@ -75,7 +75,7 @@ def answers_broker(address: Address, namesrv: Address) -> bool:
 
 
 def _ask(address: Address, request: bytes) -> bytes | None:
-    """Send one frame and read one: both wires lead a frame with four bytes of length."""
+    """Send one frame and read one: both protocols prefix a frame with a length of four bytes."""
     try:
         with socket.create_connection(address, timeout=SECONDS_MAX) as connection:
             connection.sendall(request)

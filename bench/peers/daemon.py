@@ -1,8 +1,8 @@
-"""One server process: started in its own session, waited for, and stopped by its pid.
+"""One server process: started in its own session, awaited, and stopped by its pid.
 
-What was started is written to a pid file, so that another process can stop it later. The pid stands
-there with the tick at which the process began: a pid that the system has given to somebody else
-since then is never signalled. Everything the process prints is appended to its log, which stays.
+A pid file lets another process stop it later. The pid is stored with the start tick of the process:
+a pid that the system has reused since is never signalled. The output of the process is appended to
+its log, which is retained.
 """
 
 import json
@@ -23,20 +23,20 @@ LOG_LINES_TOLD = 20
 
 
 class Daemon:
-    """A named process of a directory, whether this Python process started it or another one."""
+    """A named process of a directory, started by this Python process or another one."""
 
     def __init__(self, name: str, directory: Path) -> None:
         self.name = name
         self.directory = directory
         self.log_path = directory / f"{name}.log"
         self.ready_seconds = 0.0
-        """From the start of the process to its first answer, the last time it was started here."""
+        """From the start of the process to its first response, in its last start from here."""
         self._pid_path = directory / f"{name}.pid"
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int | None:
-        """Its pid, while it lives."""
+        """Its pid, while it is running."""
         if self._child is not None and self._child.poll() is not None:
             self._child = None
         try:
@@ -54,7 +54,7 @@ class Daemon:
         environ: Mapping[str, str] | None = None,
         seconds_max: float = START_SECONDS_MAX,
     ) -> None:
-        """Start it and wait for its first answer; it is gone again when there is none in time."""
+        """Start it and wait for its first response; stop it again if there is none in time."""
         if self.pid is not None:
             raise NotRunning(f"{self.name} already runs with pid {self.pid}")
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -79,18 +79,18 @@ class Daemon:
         self.ready_seconds = time.monotonic() - began
 
     def stop(self, seconds_max: float = STOP_SECONDS_MAX) -> None:
-        """Ask it to end and wait; it is killed when that takes too long."""
+        """Terminate it and wait; it is killed if that takes too long."""
         if not self._end(signal.SIGTERM, seconds_max):
             self.kill()
 
     def kill(self) -> None:
-        """End it as kill -9 does."""
+        """Kill it with SIGKILL."""
         if not self._end(signal.SIGKILL, STOP_SECONDS_MAX):
             raise NotRunning(f"{self.name} with pid {self.pid} cannot be killed")
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Stand still meanwhile: what it would do in the background is no load for another."""
+        """Pause the process meanwhile, so that its background work does not affect others."""
         pid = self.pid
         if pid is None:
             raise NotRunning(f"{self.name} does not run:\n{self.log_tail()}")
@@ -101,7 +101,7 @@ class Daemon:
             os.kill(pid, signal.SIGCONT)
 
     def log_tail(self) -> str:
-        """The last lines that it printed."""
+        """The last lines of its output."""
         if not self.log_path.exists():
             return ""
         lines = self.log_path.read_text("utf-8", "replace").splitlines()
@@ -128,18 +128,18 @@ class Daemon:
                     return False
                 time.sleep(POLL_SECONDS)
         if self._child is not None:
-            # It has ended, but its parent may not have been told yet.
+            # It has ended, but its parent may not have reaped it yet.
             self._child.wait(seconds_max)
         self._pid_path.unlink(missing_ok=True)
         return True
 
 
 def start_tick(pid: int) -> int | None:
-    """When a process began, in ticks since boot; None if it is gone or only waits to be reaped."""
+    """Return the start of a process in ticks since boot; None if it has ended or is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The second field is the program's name in brackets, and may hold anything.
+    # The second field is the program's name in parentheses, and may contain anything.
     state, *fields = stat.rpartition(")")[2].split()
     return None if state in "ZX" else int(fields[18])

@@ -1,10 +1,10 @@
-"""What can go wrong with a peer.
+"""Errors of peers.
 
 PeerError
 ├── ToolMissing     Java or Maven is not installed; the message says what to install
-├── FetchFailed     Maven could not bring the jars
-├── NotReady        it ended, or did not answer in time; the end of its log is in the message
-└── NotRunning      nothing of that kind was started in that directory, or it already runs
+├── FetchFailed     Maven could not download the jars
+├── NotReady        it ended, or did not respond in time; the message has the end of its log
+└── NotRunning      it was not started in that directory, or is already running
 """
 
 
@@ -13,16 +13,16 @@ class PeerError(Exception):
 
 
 class ToolMissing(PeerError):
-    """A program that we need is not installed."""
+    """A required program is not installed."""
 
 
 class FetchFailed(PeerError):
-    """The jars could not be brought."""
+    """The jars could not be downloaded."""
 
 
 class NotReady(PeerError):
-    """A peer did not come up."""
+    """A peer did not become ready."""
 
 
 class NotRunning(PeerError):
-    """A peer is not in the state that a command needs."""
+    """A peer is not in the state that a command requires."""

@@ -1,7 +1,7 @@
-"""Bringing a peer's jars: once, by Maven coordinates, into a cache outside of the repository.
+"""Downloads a peer's jars once, by Maven coordinates, into a cache outside the repository.
 
-Which repository they come from is a matter of the machine's Maven settings. A cache entry is named
-after the peer, its version and its pom, so a changed pom is fetched anew.
+The machine's Maven settings determine the repository. A cache entry is named after the peer, its
+version and its pom, so a changed pom is downloaded again.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _TOLD_LINES_MAX = 15
 
 
 def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where jars are kept: $BENCH_PEERS_CACHE, or a folder of the user's cache."""
+    """The directory of cached jars: $BENCH_PEERS_CACHE, or a folder of the user's cache."""
     if environ.get(CACHE_VARIABLE):
         return Path(environ[CACHE_VARIABLE])
     return user_cache(environ) / "peers"
@@ -35,26 +35,26 @@ def version(peer: str) -> str:
 
 
 def pinned_version(pom: Path) -> str:
-    """What a pom says under `peer.version`."""
+    """Return the `peer.version` of a pom."""
     tag = ElementTree.parse(pom).getroot().find(f".//{_VERSION_TAG}")
     assert tag is not None and tag.text, f"the pom of {pom.parent.name} has no peer.version"
     return tag.text
 
 
 def jar_directory(peer: str, cache: Path | None = None) -> Path:
-    """Where a peer's jars are, or will be."""
+    """The directory of a peer's jars, downloaded or not."""
     digest = hashlib.sha256((POMS / peer / "pom.xml").read_bytes()).hexdigest()[:8]
     return (cache or cache_directory()) / f"{peer}-{version(peer)}-{digest}"
 
 
 def fetch(peer: str, cache: Path | None = None) -> Path:
-    """The directory with a peer's jars, brought by Maven if they are not there yet."""
+    """Return the directory of a peer's jars, downloaded by Maven if necessary."""
     pom = POMS / peer / "pom.xml"
     return kept(jar_directory(peer, cache), lambda aside: bring(peer, pom, aside))
 
 
 def bring(name: str, pom: Path, into: Path) -> None:
-    """Have Maven put the jars that a pom names into a directory."""
+    """Have Maven copy the jars of a pom into a directory."""
     java, maven = find_java(), find_maven()
     command = [
         str(maven),

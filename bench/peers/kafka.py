@@ -1,8 +1,8 @@
-"""Apache Kafka beside us: one process that is broker and controller, on loopback.
+"""Apache Kafka as a peer: one process that is broker and controller, on loopback.
 
-Its settings are Kafka's defaults except where one node on one machine needs others: internal topics
-have one replica and few partitions, and a group does not wait for members that never come. The
-JVM's flags are those of Kafka's own start script.
+Its settings are Kafka's defaults except where a single node needs others: internal topics have one
+replica and few partitions, and new groups do not wait for more members. The JVM's flags are those
+of Kafka's own start script.
 """
 
 import subprocess
@@ -48,7 +48,7 @@ rootLogger.appenderRef.out.ref = out
 def settings(
     directory: Path, port: int, controller_port: int, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """What goes into server.properties."""
+    """The contents of server.properties."""
     found = {
         "process.roles": "broker,controller",
         "node.id": "1",
@@ -70,12 +70,12 @@ def settings(
 
 
 def properties(pairs: Mapping[str, str]) -> str:
-    """Pairs in the form of a Java properties file."""
+    """Format pairs as a Java properties file."""
     return "".join(f"{key}={value}\n" for key, value in pairs.items())
 
 
 class KafkaPeer(KafkaBroker):
-    """One Kafka and its directory. A stop keeps the directory, so that it can start again."""
+    """A Kafka broker and its directory, which is retained by a stop."""
 
     def __init__(
         self,
@@ -94,10 +94,10 @@ class KafkaPeer(KafkaBroker):
         self._log_level = log_level
         self._cache = cache
 
-    # Life
+    # Lifecycle
 
     def start(self, seconds_max: float = START_SECONDS_MAX) -> Self:
-        """Start it and wait until it answers; the first start formats its directory."""
+        """Start it and wait until it responds; the first start formats its directory."""
         java, class_path = find_java(), _class_path(self._cache)
         if not self._controller_port:
             self._port = self._port or free_ports(1)[0]
@@ -118,10 +118,10 @@ class KafkaPeer(KafkaBroker):
         return self
 
     def kill(self) -> None:
-        """End it as kill -9 does."""
+        """Kill it with SIGKILL."""
         self.daemon.kill()
 
-    # What it looks like from outside
+    # Inspection
 
     @property
     def version(self) -> str:
@@ -159,7 +159,7 @@ class KafkaPeer(KafkaBroker):
 
 
 def tool_command(arguments: Sequence[str], cache: Path | None = None) -> list[str]:
-    """The command line that runs one of Kafka's own tools, by class: `ProducerPerformance …`."""
+    """The command line of one of Kafka's own tools, by class: `ProducerPerformance …`."""
     tool, *rest = arguments
     name = tool if "." in tool else f"{TOOL_PACKAGE}.{tool}"
     return [str(find_java()), *TOOL_FLAGS, "-cp", _class_path(cache), name, *rest]

@@ -1,7 +1,7 @@
-"""Directories that are made once and kept outside of the repository.
+"""Directories that are created once and cached outside the repository.
 
-One is complete when it is there at all, because it is filled aside and renamed. Two who want the
-same one take turns.
+An existing directory is always complete, because it is filled under a temporary name and renamed.
+Processes that need the same one take turns.
 """
 
 import fcntl
@@ -14,12 +14,12 @@ from pathlib import Path
 
 
 def user_cache(environ: Mapping[str, str] = os.environ) -> Path:
-    """The folder of this user's cache that is ours."""
+    """The project's folder in the user's cache."""
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rockgate"
 
 
 def kept(target: Path, fill: Callable[[Path], None]) -> Path:
-    """`target`, filled by `fill` if it is not there yet; a `fill` that raises leaves nothing."""
+    """Return `target`, filled by `fill` if it does not exist; an error of `fill` leaves nothing."""
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What every server beside us is: a directory of its own, a start, and an end in order."""
+"""The base of all servers in benchmarks: a directory, a start, and a clean stop."""
 
 import shutil
 import tempfile
@@ -13,10 +13,10 @@ from bench.peers.ports import HOST
 
 
 class Peer(ABC):
-    """A server and its directory. A stop keeps the directory, so that it can start again."""
+    """A server and its directory, which is retained by a stop."""
 
     def __init__(self, name: str, directory: Path | None) -> None:
-        """The caller's directory is kept; without one, it is made for a single run."""
+        """A given directory is retained; without one, a temporary one is created."""
         self._is_ours = directory is None
         if directory is None:
             directory = Path(tempfile.mkdtemp(prefix=f"peer-{name}-"))
@@ -24,11 +24,11 @@ class Peer(ABC):
 
     @abstractmethod
     def start(self, seconds_max: float = START_SECONDS_MAX) -> Self:
-        """Start it and wait until it answers."""
+        """Start it and wait until it responds."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End it in order."""
+        """Stop it cleanly."""
 
     def __enter__(self) -> Self:
         return self.start()
@@ -39,14 +39,14 @@ class Peer(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Remove a directory made here; one whose run failed stays, for its logs."""
+        """Remove a temporary directory; after a failure it is retained for its logs."""
         self.stop()
         if self._is_ours and kind is None:
             shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class KafkaBroker(Peer):
-    """A peer that is one process with a listener for Kafka's clients."""
+    """A peer with one process and a listener for Kafka clients."""
 
     def __init__(self, name: str, directory: Path | None, *, port: int) -> None:
         super().__init__(name, directory)
@@ -55,12 +55,12 @@ class KafkaBroker(Peer):
         self._port = port
 
     def stop(self) -> None:
-        """End it in order."""
+        """Stop it cleanly."""
         self.daemon.stop()
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port of its listener for Kafka's clients."""
+        """Host and port of its Kafka listener."""
         return HOST, self._port
 
     @property
@@ -70,7 +70,7 @@ class KafkaBroker(Peer):
 
     @property
     def pid(self) -> int:
-        """Its pid, while it lives."""
+        """Its pid, while it is running."""
         pid = self.daemon.pid
         if pid is None:
             raise NotReady(f"{self._name} does not run:\n{self.daemon.log_tail()}")
@@ -78,5 +78,5 @@ class KafkaBroker(Peer):
 
     @property
     def ready_seconds(self) -> float:
-        """From the start of the process to its first answer."""
+        """From the start of the process to its first response."""
         return self.daemon.ready_seconds

@@ -1,8 +1,8 @@
 """Free ports of the loopback interface.
 
-A port that was free a moment ago may be taken before the peer binds it. That is rare, and shows as
-a peer that does not come up; the ranges that the system itself hands out are asked, so that two
-benchmarks on one machine do not pick the same ones.
+A free port may be taken before the peer binds it. That is rare, and results in a peer that does not
+become ready; ports come from the system's ephemeral range, so that two benchmarks on one machine do
+not choose the same ones.
 """
 
 import socket
@@ -16,13 +16,13 @@ TRIES_MAX = 100
 
 
 def free_ports(count: int) -> list[int]:
-    """As many different ports as asked for."""
+    """Return this many different free ports."""
     with ExitStack() as held:
         return [_bound(held, 0) for _ in range(count)]
 
 
 def free_port_with(steps: Sequence[int]) -> int:
-    """A port that is free together with those that lie `steps` away from it."""
+    """Return a port that is free together with those at `steps` from it."""
     for _ in range(TRIES_MAX):
         with ExitStack() as held:
             port = _bound(held, 0)

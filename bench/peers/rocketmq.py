@@ -1,7 +1,7 @@
-"""Apache RocketMQ beside us: a name server and one broker, each a process, on loopback.
+"""Apache RocketMQ as a peer: a name server and one broker, each a process, on loopback.
 
-Its settings are RocketMQ's defaults except where one small machine needs others: files are smaller,
-so that a fresh broker does not preallocate gigabytes, and everything listens on loopback only.
+Its settings are RocketMQ's defaults except where a small machine needs others: files are smaller,
+so that a new broker does not preallocate gigabytes, and everything listens on loopback only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ from bench.peers.tools import find_java
 
 NAME = "rocketmq"
 OLD = "rocketmq-4"
-"""The line before 5.0, which many still run."""
+"""The 4.x line, which is still widely used."""
 NAMESRV_HEAP = "128m"
 BROKER_HEAP = "768m"
-# The broker opens a port for urgent requests two below its own, and one for replicas above it.
+# The broker opens a port for priority requests two below its own, and one for replicas above it.
 URGENT_STEP, REPLICA_STEP = -2, 1
 FLAGS = (
     "-server",
@@ -38,7 +38,7 @@ NAMESRV_CLASS = "org.apache.rocketmq.namesrv.NamesrvStartup"
 BROKER_CLASS = "org.apache.rocketmq.broker.BrokerStartup"
 ADMIN_CLASS = "org.apache.rocketmq.tools.command.MQAdminStartup"
 
-# Found first on the class path, it replaces the thirty log files of the jars' own.
+# First on the class path, it replaces the configuration in the jars with its thirty log files.
 LOGBACK = """\
 <configuration>
   <appender name="out" class="org.apache.rocketmq.logging.ch.qos.logback.core.ConsoleAppender">
@@ -49,12 +49,12 @@ LOGBACK = """\
 """
 
 
-# What 4.9 insists on, in the folder `conf` of its home, one for each program.
+# 4.9 requires it in the folder `conf` of its home, one for each program.
 OLD_LOGBACK = LOGBACK.replace("org.apache.rocketmq.logging.", "")
 
 
 def namesrv_settings(directory: Path, port: int) -> dict[str, str]:
-    """What goes into namesrv.properties."""
+    """The contents of namesrv.properties."""
     return {
         "listenPort": str(port),
         "bindAddress": HOST,
@@ -66,7 +66,7 @@ def namesrv_settings(directory: Path, port: int) -> dict[str, str]:
 def broker_settings(
     directory: Path, port: int, namesrv_port: int, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """What goes into broker.properties."""
+    """The contents of broker.properties."""
     return {
         "brokerClusterName": "DefaultCluster",
         "brokerName": "broker-a",
@@ -99,7 +99,7 @@ def broker_settings(
 
 
 class RocketMQPeer(Peer):
-    """One RocketMQ and its directory. A stop keeps the directory, so that it can start again."""
+    """A RocketMQ cluster of one broker and its directory, which is retained by a stop."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class RocketMQPeer(Peer):
         cache: Path | None = None,
         line: str = NAME,
     ) -> None:
-        """`line` is NAME or OLD: which pom pins its version."""
+        """`line` is NAME or OLD: the pom that pins its version."""
         super().__init__(line, directory)
         self._line = line
         self.namesrv_daemon = Daemon("namesrv", self.directory)
@@ -125,10 +125,10 @@ class RocketMQPeer(Peer):
         self._broker_heap = broker_heap
         self._cache = cache
 
-    # Life
+    # Lifecycle
 
     def start(self, seconds_max: float = START_SECONDS_MAX) -> Self:
-        """Start the name server, then the broker, and wait until clients would be sent to it."""
+        """Start the name server, then the broker, and wait until clients can find it."""
         self._namesrv_port = self._namesrv_port or free_ports(1)[0]
         self._broker_port = self._broker_port or free_port_with((URGENT_STEP, REPLICA_STEP))
         self._write_configuration()
@@ -149,11 +149,11 @@ class RocketMQPeer(Peer):
         return self
 
     def stop(self) -> None:
-        """End broker and name server in order."""
+        """Stop broker and name server cleanly."""
         self.broker_daemon.stop()
         self.namesrv_daemon.stop()
 
-    # What it looks like from outside
+    # Inspection
 
     @property
     def version(self) -> str:
@@ -162,7 +162,7 @@ class RocketMQPeer(Peer):
 
     @property
     def namesrv(self) -> tuple[str, int]:
-        """Host and port of the name server: what a client is given."""
+        """Host and port of the name server, for clients."""
         return HOST, self._namesrv_port
 
     @property
@@ -172,7 +172,7 @@ class RocketMQPeer(Peer):
 
     @property
     def pid(self) -> int:
-        """The broker's pid, while it lives."""
+        """The broker's pid, while it is running."""
         pid = self.broker_daemon.pid
         if pid is None:
             raise NotReady(f"the broker does not run:\n{self.broker_daemon.log_tail()}")
@@ -180,7 +180,7 @@ class RocketMQPeer(Peer):
 
     @property
     def ready_seconds(self) -> float:
-        """From the start of the first process until clients would be sent to the broker."""
+        """From the start of the first process until clients can find the broker."""
         return self.namesrv_daemon.ready_seconds + self.broker_daemon.ready_seconds
 
     # Private
@@ -214,7 +214,7 @@ def tool_command(
     cache: Path | None = None,
     line: str = NAME,
 ) -> list[str]:
-    """The command line that runs mqadmin: `clusterList`, `updateTopic …`."""
+    """The command line of mqadmin: `clusterList`, `updateTopic …`."""
     names = ["-n", namesrv] if namesrv else []
     return [
         *(str(find_java()), *FLAGS, *_home_flags(directory)),
@@ -223,7 +223,7 @@ def tool_command(
 
 
 def _home_flags(directory: Path) -> tuple[str, str]:
-    # Without the first nothing starts; logs and offsets of tools go below the second.
+    # Nothing starts without the first; the tools' logs and offsets are below the second.
     return f"-Drocketmq.home.dir={directory}", f"-Duser.home={directory}"
 
 

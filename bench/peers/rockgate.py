@@ -1,4 +1,4 @@
-"""Our own server, run as a peer is: a process with a directory, ready when it answers."""
+"""rockgate run like a peer: a process with a directory, ready when it responds."""
 
 import os
 import re
@@ -16,17 +16,17 @@ from bench.peers.ports import HOST, free_ports
 NAME = "rockgate"
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli", ".")
-# With it every start would compile all modules anew, which no installed server does.
+# With it every start would compile all modules again, unlike an installed server.
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 
 
 def _program(root: Path) -> str:
-    """The module that is the `rockgate` command; in older commits it was the gateway's."""
+    """The module of the `rockgate` command; in older commits it was part of the gateway."""
     return "rockgate.cli" if (root / "cli").is_dir() else "rockgate.gateway"
 
 
 class RockgateServer(KafkaBroker):
-    """One server and its directory. A stop keeps the directory, so that it can start again."""
+    """A rockgate server and its directory, which is retained by a stop."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class RockgateServer(KafkaBroker):
         http: bool = False,
         root: Path = ROOT,
     ) -> None:
-        """`root` is the checkout whose server it is: this one, or another commit's."""
+        """`root` is the checkout of the server: this one, or another commit's."""
         port, self._remoting_port, self._namesrv_port, self._http_port = free_ports(4)
         super().__init__(NAME, directory, port=port)
         self._has_rocketmq = rocketmq
@@ -47,10 +47,10 @@ class RockgateServer(KafkaBroker):
         self._profile = profile
         self._root = root
 
-    # Life
+    # Lifecycle
 
     def start(self, seconds_max: float = START_SECONDS_MAX) -> Self:
-        """Start it and wait until it answers."""
+        """Start it and wait until it responds."""
         program = [_program(self._root)]
         if self._profile is not None:
             program = ["bench.measure.profiled", str(self._profile)]
@@ -76,7 +76,7 @@ class RockgateServer(KafkaBroker):
         )
         return self
 
-    # What it looks like from outside
+    # Inspection
 
     @property
     def namesrv(self) -> str:
@@ -85,7 +85,7 @@ class RockgateServer(KafkaBroker):
 
     @property
     def listeners(self) -> dict[str, tuple[str, int]]:
-        """Host and port of each listener by its name, open or not."""
+        """Host and port of each listener by name, open or not."""
         return {
             "kafka": self.address,
             "remoting": (HOST, self._remoting_port),
@@ -99,7 +99,7 @@ class RockgateServer(KafkaBroker):
         return "--remoting", f"{HOST}:{self._remoting_port}", "--namesrv", self.namesrv
 
     def fsync_count(self) -> int:
-        """How often it fsynced its log in the run that ended last; it says so when it stops."""
+        """The number of fsyncs of its log in the last run, which it logs when it stops."""
         found = re.findall(r" fsyncs=(\d+)", self.daemon.log_path.read_text("utf-8", "replace"))
         if not found:
             raise NotReady(f"{NAME} did not say how often it fsynced:\n{self.daemon.log_tail()}")

@@ -1,4 +1,4 @@
-"""The programs that peers need: a JDK to run on, and Maven to bring their jars once."""
+"""The programs that peers require: a JDK, and Maven to download their jars once."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ MAVEN_ADVICE = (
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Path:
-    """The `java` to run peers with; ToolMissing says what to install."""
+    """Return the `java` that runs peers; ToolMissing if there is none."""
     jdk = find_jdk(environ)
     if jdk is None:
         raise ToolMissing(f"no JDK found: {ADVICE}")
@@ -23,7 +23,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def find_maven(environ: Mapping[str, str] = os.environ) -> Path:
-    """The `mvn` to bring jars with; ToolMissing says what to install."""
+    """Return the `mvn` that downloads jars; ToolMissing if there is none."""
     found = shutil.which("mvn", path=environ.get("PATH", ""))
     if found is None:
         raise ToolMissing(f"no mvn found: {MAVEN_ADVICE}")

@@ -1,1 +1,1 @@
-"""How long does a second client wait while another sends the largest request there may be?"""
+"""How long does a second client wait while another one sends the largest legal request?"""

@@ -27,7 +27,7 @@ def _scaled(world: Loaded, count: int) -> int:
 
 
 def _delays(world: Loaded) -> list[Command]:
-    """Very many messages that wait for an hour, sent when they are first asked for."""
+    """Very many messages with a delay of an hour, sent when they are first needed."""
     if "delays" not in world.kept:
         due = "TIMER_DELAY_MS\x013600000\x02UNIQ_KEY\x01%032d\x02"
         count = _scaled(world, DELAYED_COUNT)
@@ -38,7 +38,7 @@ def _delays(world: Loaded) -> list[Command]:
 
 
 def _halves(world: Loaded) -> list[Command]:
-    """Half messages that nobody has decided, sent when they are first asked for."""
+    """Undecided half messages, sent when they are first needed."""
     if "halves" not in world.kept:
         count = _scaled(world, HALVES_COUNT)
         properties = "TRAN_MSG\x01true\x02PGROUP\x01producers\x02UNIQ_KEY\x01H%031d\x02"

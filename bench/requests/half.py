@@ -1,8 +1,8 @@
-"""Requests of which the last byte never comes, for `bench.requests`: many large ones at once.
+"""Incomplete requests, for `bench.requests`: many large ones at once without their last byte.
 
-All connections send side by side, as fast as the server takes it, until each has sent all but one
-byte or was closed; then all of them hang up together. Nothing is answered: what counts is how long
-others wait while so much is received, broken off and given back.
+All connections send concurrently, as fast as the server reads, until each has sent all but one byte
+or was closed; then all of them disconnect together. There are no responses: what counts is how long
+others wait while this much is received, aborted and freed.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ PIECE_SIZE = 1 << 18
 
 
 def send_half(address: Address, frame: bytes, count: int) -> int:
-    """Send all but the last byte on so many connections; how many the server closed meanwhile."""
+    """Send all but the last byte on many connections; return how many the server closed."""
     whole = memoryview(frame)[:-1]
     closed = 0
     with contextlib.ExitStack() as stack, selectors.DefaultSelector() as ready:
@@ -44,7 +44,7 @@ def send_half(address: Address, frame: bytes, count: int) -> int:
 
 
 def _frame(world: Loaded) -> list[bytes]:
-    """The frame of a JoinGroup, as large as one may be on a server of full size."""
+    """A JoinGroup frame of the maximum size on a server of full size."""
     size = SIZE * world.size.items // 100_000
     protocol = joining.JoinGroupRequestProtocol(name="range", metadata=bytes(size))
     request = joining.JoinGroupRequest(

@@ -1,7 +1,7 @@
-"""The largest requests of Kafka's wire, for `bench.requests`: every API at its worst legal size.
+"""The largest requests of the Kafka protocol, for `bench.requests`: the legal worst of every API.
 
 Three things make a request large: many different names, one name many times, and "all" where null
-stands for it. What an API can have of these has a row each. Those that change something are in
+means that. Each one that an API supports has a row. Requests that change something are in
 `bench.requests.kafka_changes`.
 """
 
@@ -72,17 +72,17 @@ def _offset_fetch_all(world: Loaded, times: int) -> offsets.OffsetFetchRequest:
 
 
 def all_topics(world: Loaded) -> list[str]:
-    """All topics that there are, and as many that are not as a request may name."""
+    """All existing topics, and as many missing ones as a request may name."""
     return world.many(world.topics)
 
 
 def all_indexes(world: Loaded) -> list[int]:
-    """The partitions of the wide topic, and as many that are not there as a request may name."""
+    """The partitions of the wide topic, and as many missing ones as a request may name."""
     return list(range(world.size.items))
 
 
 def _topic_reads() -> Iterator[Request]:
-    """Topics and partitions, looked at."""
+    """Reads of topics and partitions."""
     yield row(ApiKey.METADATA, "all", lambda _: metadata.MetadataRequest(topics=None))
     yield row(
         ApiKey.METADATA,
@@ -133,7 +133,7 @@ def _topic_reads() -> Iterator[Request]:
 
 
 def _partition_reads() -> Iterator[Request]:
-    """Topics and partitions, looked at, continued."""
+    """Reads of topics and partitions, continued."""
     yield row(ApiKey.DESCRIBE_LOG_DIRS, "all", lambda _: dirs.DescribeLogDirsRequest(topics=None))
     yield row(
         ApiKey.DESCRIBE_PRODUCERS,
@@ -164,7 +164,7 @@ def _partition_reads() -> Iterator[Request]:
 
 
 def _offset_reads() -> Iterator[Request]:
-    """Groups, looked at."""
+    """Reads of groups."""
     yield row(ApiKey.OFFSET_FETCH, "one group, all topics", lambda w: _offset_fetch_all(w, 1))
     yield row(
         ApiKey.OFFSET_FETCH,
@@ -199,7 +199,7 @@ def _offset_reads() -> Iterator[Request]:
 
 
 def _group_reads() -> Iterator[Request]:
-    """Groups, looked at, continued."""
+    """Reads of groups, continued."""
     yield row(
         ApiKey.FIND_COORDINATOR,
         "100,000 groups",
@@ -234,7 +234,7 @@ def _group_reads() -> Iterator[Request]:
 
 
 def _config_reads() -> Iterator[Request]:
-    """Configs and the cluster, looked at."""
+    """Reads of configs and the cluster."""
     yield row(
         ApiKey.DESCRIBE_CONFIGS,
         "100,000 topics",
@@ -265,7 +265,7 @@ def _config_reads() -> Iterator[Request]:
 
 
 def _cluster_reads() -> Iterator[Request]:
-    """Configs and the cluster, looked at, continued."""
+    """Reads of configs and the cluster, continued."""
     yield row(
         ApiKey.DESCRIBE_QUORUM,
         "100,000 topics",

@@ -1,7 +1,7 @@
-"""The largest requests of Kafka's wire that change something, for `bench.requests`.
+"""The largest requests of the Kafka protocol that change something, for `bench.requests`.
 
-They come behind those of `bench.requests.kafka`, in an order in which each finds what it needs:
-topics are deleted last.
+They follow those of `bench.requests.kafka`, in an order in which each finds what it needs: topics
+are deleted last.
 """
 
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ from rockgate.protocol.kafka.records.record import Record, build_batch
 
 
 def _joining() -> Iterator[Request]:
-    """What changes groups and transactions."""
+    """Changes of groups and transactions."""
     yield changing(
         ApiKey.JOIN_GROUP,
         "90 MB of metadata",
@@ -75,7 +75,7 @@ def _joining() -> Iterator[Request]:
 
 
 def _committing() -> Iterator[Request]:
-    """More of it."""
+    """Changes of groups and transactions, continued."""
     yield changing(
         ApiKey.LEAVE_GROUP,
         "100,000 members",
@@ -115,7 +115,7 @@ def _committing() -> Iterator[Request]:
 
 
 def _transacting() -> Iterator[Request]:
-    """More of it."""
+    """Changes of groups and transactions, continued."""
     yield changing(
         ApiKey.ADD_PARTITIONS_TO_TXN,
         "10,000 partitions",
@@ -232,7 +232,7 @@ def _writing() -> Iterator[Request]:
 
 
 def _topic_changes() -> Iterator[Request]:
-    """What changes topics and configs, and in the end deletes them."""
+    """Changes of topics and configs."""
     yield changing(
         ApiKey.CREATE_TOPICS,
         "100,000 topics",
@@ -290,7 +290,7 @@ def _topic_changes() -> Iterator[Request]:
 
 
 def _config_changes() -> Iterator[Request]:
-    """What changes topics and configs, and in the end deletes them, continued."""
+    """Changes of topics and configs, continued."""
     yield changing(
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         "100,000 partitions",
@@ -321,7 +321,7 @@ def _config_changes() -> Iterator[Request]:
 
 
 def _deleting() -> Iterator[Request]:
-    """What changes topics and configs, and in the end deletes them, continued."""
+    """Deletions of topics and configs."""
     yield changing(
         ApiKey.DELETE_RECORDS,
         "100,000 partitions",

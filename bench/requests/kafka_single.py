@@ -1,8 +1,9 @@
-"""The largest requests of Kafka's wire that name one thing, for `bench.requests`.
+"""The largest requests of the Kafka protocol that name one thing, for `bench.requests`.
 
-What is large about them is what stands behind the name: a transaction of every topic, or of every
-partition of a wide one; or the name itself; or how many of them come at once. They come behind
-`bench.requests.kafka_changes`'s transactions, which add those partitions, and before its topics go.
+They are large because of what the name refers to: a transaction of every topic, or of every
+partition of a wide one; or because of the name itself; or because many arrive at once. They follow
+the transactions of `bench.requests.kafka_changes`, which add those partitions, and precede its
+deletion of topics.
 """
 
 from collections.abc import Iterator
@@ -91,7 +92,7 @@ def _commits_together(world: Loaded) -> list[bytes]:
 
 
 def _together() -> Iterator[Request]:
-    """Many small ones that come in one read."""
+    """Many small ones that arrive in one read."""
     yield Request(
         name=f"OffsetCommit v{COMMIT_VERSION}, {TOGETHER} in one write",
         listener="kafka",

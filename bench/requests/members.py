@@ -1,6 +1,6 @@
-"""RocketMQ's requests about clients, topics and name servers at their worst, for `bench.requests`.
+"""RocketMQ requests about clients, topics and name servers at their worst, for `bench.requests`.
 
-`DELETIONS` take away what other requests are about, and so are asked at the very end.
+`DELETIONS` remove what other requests need, and so come last.
 """
 
 import json
@@ -18,7 +18,7 @@ RULES = " OR ".join(f"p{number} = {number}" for number in range(5_000))
 
 
 def _beat(number: object) -> bytes:
-    """A member of a group that reads by broadcast: nobody is told of its coming."""
+    """A member of a broadcasting group, whose arrival notifies no other."""
     consumer = {"groupName": CROWD, "messageModel": "BROADCASTING", "subscriptionDataSet": []}
     beat = {
         "clientID": f"client-{number}",
@@ -29,7 +29,7 @@ def _beat(number: object) -> bytes:
 
 
 def _crowd(world: Loaded) -> None:
-    """Very many clients in one group; each is a connection."""
+    """Very many clients in one group, each with a connection."""
     count = MEMBERS * world.size.topics // 10_000 if world.listeners else 0
     for number in range(len(world.members), count):
         member = socket.create_connection(world.listeners["remoting"], timeout=SECONDS_MAX)
@@ -46,7 +46,7 @@ def _among(code: RequestCode, fields: dict[str, object]) -> Request:
 
 
 def _asked(code: RequestCode) -> Request:
-    """What is passed on to a client: the one that asks, which is the last of very many."""
+    """A request that is forwarded to a client: its sender, which is the last of very many."""
 
     def make(world: Loaded) -> list[bytes]:
         _crowd(world)

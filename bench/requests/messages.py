@@ -1,7 +1,7 @@
-"""RocketMQ's requests about messages at their worst, for `bench.requests`.
+"""RocketMQ requests about messages at their worst, for `bench.requests`.
 
-What is looked up lies in a record batch of a Kafka client with as many records as the server still
-opens: the last of them. Delayed, half and dead messages are in `bench.requests.admin`.
+Lookups concern the last record of a Kafka client's batch with as many records as the server
+decodes. Delayed, half and dead messages are in `bench.requests.admin`.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ FOREVER_MS = 1 << 62
 def sent(
     topic: str, body: bytes, properties: str = "", code: RequestCode = R.SEND_MESSAGE
 ) -> bytes:
-    """A message, sent in the first form."""
+    """A message in the long form of a send."""
     fields = {
         "producerGroup": "producers",
         "topic": topic,
@@ -50,7 +50,7 @@ def sent(
 def sent_v2(
     topic: str, body: bytes, properties: str = "", code: RequestCode = R.SEND_MESSAGE_V2
 ) -> bytes:
-    """A message, sent in the short form."""
+    """A message in the short form of a send."""
     texts = ("producers", topic, "TBW102", 1, 0, 0, 1_700_000_000_000, 0, properties, 0, "false")
     return frame(code, dict(zip("abcdefghijk", texts, strict=True)), body)
 
@@ -67,7 +67,7 @@ def _large(code: RequestCode) -> Request:
 
 
 def heavy_place(world: Loaded) -> int:
-    """Where the last record of a batch of very many lies; whoever asks first has it written."""
+    """The address of the last record of a very large batch, which is written on first use."""
     asked = {"topic": WIDE, "queueId": HEAVY_QUEUE, "index": 0, "count": 1}
     look = frame(R.QUERY_CONSUME_QUEUE, asked)
     count = HEAVY_COUNT * world.size.topics // 10_000
@@ -101,12 +101,12 @@ def _give_back(world: Loaded) -> list[bytes]:
 
 
 def heavy_id(world: Loaded) -> str:
-    """The id of that record, as consumers know it."""
+    """The id of that record as consumers see it."""
     return offset_message_id(b"\x7f\0\0\x01", 10911, heavy_place(world))
 
 
 def _same_keys(world: Loaded) -> list[bytes]:
-    """Very many messages with one key, none of which was stored when it was asked for."""
+    """Very many messages with one key, none of them stored before its lookup."""
     properties = f"KEYS\x01{SAME_KEY}\x02".encode()
     count = max(10, 4_096 * world.size.topics // 10_000)
     body = encode_batch([(0, b"x", properties)] * count)
@@ -127,7 +127,7 @@ def _by_key(world: Loaded, begin_ms: int, end_ms: int) -> list[bytes]:
 
 
 def _queue(code: RequestCode, more: Mapping[str, object], what: str) -> Request:
-    """A request about the queue with the batch of very many records."""
+    """A request about the queue with the very large batch."""
 
     def make(world: Loaded) -> list[bytes]:
         heavy_place(world)

@@ -1,6 +1,6 @@
-"""The largest requests of RocketMQ's remoting and of the name server, for `bench.requests`.
+"""The largest requests of RocketMQ remoting and of the name server, for `bench.requests`.
 
-A row is a code at its worst legal size; `frame` makes its bytes. Rows for the name server have the
+A row is a request code at its legal worst; `frame` encodes it. Rows for the name server have the
 listener "namesrv", those for the broker "remoting".
 """
 
@@ -20,7 +20,7 @@ TEXT = "x" * 60_000
 def frame(
     code: RequestCode, fields: Mapping[str, object] | None = None, body: bytes = b""
 ) -> bytes:
-    """A request as it goes over the wire."""
+    """Encode a request."""
     texts = {name: str(value) for name, value in (fields or {}).items()}
     return encode(Command(code=code, fields=texts, body=body)) + body
 
@@ -43,7 +43,7 @@ def row(
 
 
 def _heartbeat(consumers: int, producers: int, topics: int) -> bytes:
-    """Groups with long names, each of whose retry topics is new."""
+    """Groups with long names, each with a new retry topic."""
     groups = [
         {
             "groupName": f"g-{number}-" + "n" * 60,
@@ -65,7 +65,7 @@ def _malformed(size: int) -> bytes:
 
 
 def _locks(code: RequestCode) -> bytes:
-    """As many queues as a body may have."""
+    """As many queues as a body may contain."""
     one = {"topic": "t", "brokerName": "b", "queueId": 10_000}
     count = (LOCKS_MAX - 200) // (len(json.dumps(one)) + 2)
     queues = [{**one, "queueId": number} for number in range(count)]
@@ -97,7 +97,7 @@ def _pull(expression: str, kind: str = "SQL92") -> bytes:
 
 
 def _batch(count: int) -> bytes:
-    """Messages with properties that a filter looks at, and keys."""
+    """Messages with properties that a filter reads, and keys."""
     plain = b"".join(b"p%d\x01%d\x02" % (number, number) for number in range(20))
     keys = b"%bKEYS\x01k%d l%d\x02UNIQ_KEY\x01%032d\x02"
     body = encode_batch(
@@ -145,7 +145,7 @@ def _route(world: Loaded) -> list[bytes]:
 
 
 def registration(world: Loaded) -> list[bytes]:
-    """Another broker registers itself, with very many topics."""
+    """Another broker registers, with very many topics."""
     config = {"perm": 6, "readQueueNums": 4, "writeQueueNums": 4}
     names = [f"theirs-{number}" for number in range(40_000 * len(world.topics) // 10_000)]
     table = {name: {**config, "topicName": name} for name in names}

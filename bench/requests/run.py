@@ -1,32 +1,31 @@
-"""How long does a second client wait while another sends the largest request there may be?
+"""How long does a second client wait while another one sends the largest legal request?
 
-One server holds 10,000 topics and 50,000 groups. Every API of Kafka's wire, every code of
-RocketMQ's remoting and every page of HTTP is then asked once for the most that it legally may be,
-while a second client asks for ApiVersions all the time; the longest it waits is the stall of that
-request. It defends: no request stalls anybody for more than 50 ms.
+One server has 10,000 topics and 50,000 groups. Every API of the Kafka protocol, every RocketMQ
+request code and every HTTP page then gets a request of the maximum legal size, while a second
+client sends ApiVersions all the time; its longest wait is the stall of that request. It defends: no
+request stalls others for more than 50 ms.
 
     python -m bench.requests                   everything; the result goes to bench/results/
     python -m bench.requests --quick           a hundredth of everything; nothing is written
     python -m bench.requests --only offset     what has the word in its name; nothing is written
     python -m bench.requests --listener remoting   one listener's; nothing is written
 
-A request is a row of a table: a name, a listener, and a function that makes its frames of
-the world that was loaded (`bench.requests.world`). Kafka's are in `bench.requests.kafka`,
-`bench.requests.kafka_changes` and `bench.requests.kafka_single`, those of RocketMQ's remoting and
-of the name server in `bench.requests.remoting`, `bench.requests.messages`,
-`bench.requests.admin` and `bench.requests.members`, HTTP's here, and in `bench.requests.half`
-what is never sent to its end.
-To add one, add a row to its module's `REQUESTS`. Frames are sent one behind the other on one
-connection, each when the one before it was answered; all but the last are preparation and not
-measured. What is not `is_changing` is asked three times and the shortest stall counts, because
-other processes of the machine can only make it longer.
+A request is a row of a table: a name, a listener, and a function that makes its frames from the
+loaded data (`bench.requests.world`). Kafka's are in `bench.requests.kafka`,
+`bench.requests.kafka_changes` and `bench.requests.kafka_single`, those of RocketMQ remoting and of
+the name server in `bench.requests.remoting`, `bench.requests.messages`, `bench.requests.admin` and
+`bench.requests.members`, those of HTTP here, and incomplete requests in `bench.requests.half`. To
+add one, add a row to its module's `REQUESTS`. Frames are sent on one connection, each after the
+response to the previous one; all but the last are preparation and not measured. Requests that are
+not `is_changing` are repeated three times and the shortest stall counts, because other processes of
+the machine can only prolong it.
 
-What all of it leaves behind is measured, too. The requests make data, above all 100,000 topics and
-the quotas of 50,000 clients; so the server is started again with the same data, and what it had at
-the end may be 256 MB more than it has then. Of that fetch sessions remember 70 MB, 200,000
-partitions at most (`kafka.fetch_session_partitions_max`), which no restart survives; 20,000 queues
-of deleted topics wait for their log to go; and 50 to 80 MB are the interpreter's, which cannot give
-pages back that anything is left in.
+Memory is measured as well. The requests create data, above all 100,000 topics and the quotas of
+50,000 clients; so the server is restarted with the same data, and may have used at most 256 MB more
+at the end than after the restart. Of that, fetch sessions account for 70 MB, 200,000 partitions at
+most (`kafka.fetch_session_partitions_max`), which do not survive a restart; 20,000 queues of
+deleted topics exist until their log is deleted; and 50 to 80 MB are fragmentation of the
+interpreter's heap.
 """
 
 import argparse
@@ -63,7 +62,7 @@ ANSWER_SECONDS_MAX = 120.0
 PIECE_SIZE = 1 << 18
 _LENGTH_SIZE = 4
 SETTLE_SECONDS = 15.0
-"""After that malloc has given back what it kept (`rockgate.gateway.runtime.malloc_trim`)."""
+"""By then malloc has released its free memory (`rockgate.gateway.runtime.malloc_trim`)."""
 MEMORY_AT_END = "memory at the end, MB"
 MEMORY_OF_STATE = "memory with the same data after a restart, MB"
 LEFT_MB_MAX = 256.0
@@ -91,7 +90,7 @@ REQUESTS: tuple[Request, ...] = (
 
 
 class Bystander(threading.Thread):
-    """The second client: asks for ApiVersions without end, and keeps the longest wait."""
+    """The second client: sends ApiVersions continuously, and records the longest wait."""
 
     def __init__(self, address: Address, pid: int) -> None:
         super().__init__(daemon=True)
@@ -105,7 +104,7 @@ class Bystander(threading.Thread):
         self._is_over = False
 
     def run(self) -> None:
-        """Ask, wait, ask again."""
+        """Send requests one after the other."""
         while not self._is_over:
             busy, began = thread_seconds(self._pid), time.perf_counter()
             self._connection.sendall(self._frame)
@@ -118,10 +117,10 @@ class Bystander(threading.Thread):
         self._connection.close()
 
     def take_ms(self) -> tuple[float, float]:
-        """The longest wait since the last call, and the most the server's loop computed in one.
+        """Return the longest wait since the last call, and the maximum CPU time of the loop in one.
 
-        That of the question under way is included. On a busy machine the longest wait need not be
-        the one in which the loop computed most.
+        The current request is included. On a busy machine the longest wait need not be the one with
+        the most CPU time.
         """
         until = self._count + 2
         while self._count < until and self.is_alive():
@@ -131,25 +130,25 @@ class Bystander(threading.Thread):
         return longest * 1000, most * 1000
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop sending."""
         self._is_over = True
         self.join()
 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What one request did."""
+    """The result of one request."""
 
     stalls_ms: list[float] = field(default_factory=list)
     computed_ms: list[float] = field(default_factory=list)
-    """The most that the loop's thread computed while one question waited: the rest of the stall is
-    other processes' and threads'."""
+    """The maximum CPU time of the loop's thread during one wait: the rest of the stall belongs to
+    other processes and threads."""
     seconds: float = 0.0
     request_bytes: int = 0
     answer_bytes: int | None = 0
-    """None if the server closed the connection in place of an answer."""
+    """None if the server closed the connection instead of responding."""
     code: int = 0
-    """Of RocketMQ's answer: not 0 if the request was refused."""
+    """The code of RocketMQ's response: not 0 if the request was rejected."""
 
     @property
     def stall_ms(self) -> float:
@@ -157,7 +156,7 @@ class Outcome:
         return round(min(self.stalls_ms), 1)
 
     def line(self, name: str) -> str:
-        """One line for people."""
+        """One line for display."""
         verdict = "    " if self.stall_ms <= STALL_MS_MAX else "OVER"
         answer = "closed" if self.answer_bytes is None else f"{self.answer_bytes / 1e6:.2f} MB"
         return (
@@ -169,7 +168,7 @@ class Outcome:
 
 
 def read_frame(connection: socket.socket) -> int:
-    """Read one answer and throw it away; its size. ConnectionError if there is none."""
+    """Read and discard one response; return its size. ConnectionError if there is none."""
     head = b""
     while len(head) < _LENGTH_SIZE:
         more = connection.recv(_LENGTH_SIZE - len(head))
@@ -187,7 +186,7 @@ def read_frame(connection: socket.socket) -> int:
 
 
 def _read_command(connection: socket.socket, outcome: Outcome) -> int:
-    """Read a command's answer, beyond whatever the server tells or asks before it."""
+    """Read a command's response, and skip requests and notifications of the server before it."""
     with connection.makefile("rb") as stream:
         answer = read_command(connection, stream)
     outcome.code = answer.code
@@ -240,7 +239,7 @@ def ask(world: Loaded, request: Request, bystander: Bystander) -> Outcome:
 def _half_send(
     world: Loaded, request: Request, frame: bytes, bystander: Bystander, outcome: Outcome
 ) -> None:
-    """Send it many times at once and never to its end; there is no answer."""
+    """Send it incompletely on many connections at once; there is no response."""
     bystander.take_ms()
     began = time.perf_counter()
     half.send_half(world.listeners[request.listener], frame, request.half_sent_by)
@@ -252,7 +251,7 @@ def _half_send(
 
 
 def measure(size: Size, requests: Sequence[Request]) -> tuple[dict[str, Outcome], dict[str, float]]:
-    """Load a server and ask everything; outcomes by name, and what else is worth a note."""
+    """Load a server and send everything; return results by name, and notes."""
     notes: dict[str, float] = {}
     outcomes: dict[str, Outcome] = {}
     with RockgateServer(rocketmq=True, http=True) as server:
@@ -278,7 +277,7 @@ def measure(size: Size, requests: Sequence[Request]) -> tuple[dict[str, Outcome]
 
 
 def run(size: Size = FULL, requests: Sequence[Request] = REQUESTS) -> Report:
-    """Measure, and hold every request to the bar."""
+    """Measure, and apply the bar to every request."""
     outcomes, notes = measure(size, requests)
     report = Report(
         name="requests",

@@ -1,9 +1,9 @@
-"""What a server holds before the largest requests are asked of it, and what such a request is.
+"""The data of a server before it gets the largest requests, and the shape of such a request.
 
 Ten thousand topics, most of one partition and one of ten thousand; fifty thousand groups with one
 committed offset each, one with an offset in every topic, and one with members; a thousand
-transactional ids, one of them with every topic in its transaction. All of it comes over the wire in
-well under a minute: requests are sent many at a time.
+transactional ids, one of them with every topic in its transaction. Everything is loaded by client
+requests in well under a minute, many in flight at a time.
 """
 
 import json
@@ -56,7 +56,7 @@ COMMIT_VERSION = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """How much there is."""
+    """The amount of data."""
 
     topics: int
     groups: int
@@ -64,7 +64,7 @@ class Size:
     partitions: int
     """Of the one topic that has many."""
     items: int
-    """What a request names, where the size of a frame is not what bounds it."""
+    """The number of names in a request, if the frame size does not limit it."""
 
 
 FULL = Size(topics=10_000, groups=50_000, transactions=1_000, partitions=10_000, items=100_000)
@@ -73,7 +73,7 @@ QUICK = Size(topics=100, groups=500, transactions=10, partitions=100, items=1_00
 
 @dataclass(slots=True, kw_only=True)
 class Loaded:
-    """What was loaded, for those who make requests of it."""
+    """The loaded data, for functions that make requests."""
 
     listeners: dict[str, Address]
     """By name: kafka, remoting, namesrv, http."""
@@ -85,12 +85,12 @@ class Loaded:
     producers: list[tuple[int, int]] = field(default_factory=list)
     """Id and epoch of each transaction's producer."""
     members: list[socket.socket] = field(default_factory=list)
-    """Connections of clients that are in a group, open until the end."""
+    """Connections of group members, open until the end."""
     kept: dict[str, list[Command]] = field(default_factory=dict)
-    """Answers to what was sent once for several requests, by what it was."""
+    """Cached responses to requests that several rows share, by name."""
 
     def tell(self, *frames: bytes) -> list[Command]:
-        """Send requests to RocketMQ's listener by a connection of their own; their answers."""
+        """Send requests to the RocketMQ listener on a new connection; return the responses."""
         if "remoting" not in self.listeners:
             return []
         with socket.create_connection(
@@ -99,7 +99,7 @@ class Loaded:
             return tell(connection, *frames)
 
     def call(self, frame: bytes) -> None:
-        """Send a request to Kafka's listener and wait for its answer."""
+        """Send a request to the Kafka listener and wait for the response."""
         with socket.create_connection(self.listeners["kafka"], timeout=SECONDS_MAX) as connection:
             connection.sendall(frame)
             with connection.makefile("rb") as stream:
@@ -107,11 +107,11 @@ class Loaded:
 
     @staticmethod
     def body_of(answer: Command) -> dict[str, Any]:
-        """The JSON of an answer; nothing if it was a refusal."""
+        """The JSON of a response; empty if it was rejected."""
         return {} if answer.code else json.loads(bytes(answer.body))
 
     def many(self, names: Sequence[str]) -> list[str]:
-        """So many names as a request may have: those that exist, then some that do not."""
+        """As many names as a request may have: existing ones, then missing ones."""
         more = (f"none-{number}" for number in range(self.size.items - len(names)))
         return [*names, *more][: self.size.items]
 
@@ -121,22 +121,22 @@ class Request:
     """One row of the table of requests."""
 
     name: str
-    """What is asked, and how much of it."""
+    """What is requested, and how much of it."""
     listener: str
     """kafka, remoting, namesrv or http."""
     make: Callable[[Loaded], Iterable[bytes]]
-    """The frames, with their lengths; only the last is measured."""
+    """The frames, with their lengths; only the last one is measured."""
     is_changing: bool = False
-    """Whether it can be asked only once."""
+    """Whether it can be sent only once."""
     has_answer: bool = True
     count: int = 1
-    """How many requests the last frames are, which are sent in one write."""
+    """The number of requests in the last frames, which are sent in one write."""
     half_sent_by: int = 0
-    """How many connections send it at once without its last byte, and hang up; 0: it is asked."""
+    """How many connections send it without its last byte and disconnect; 0 for a whole request."""
 
 
 def tell(connection: socket.socket, *frames: bytes) -> list[Command]:
-    """Send RocketMQ's requests one behind the other; their answers, in that order."""
+    """Send RocketMQ requests in sequence; return the responses in that order."""
     answers = []
     with connection.makefile("rb") as stream:
         for frame in frames:
@@ -146,7 +146,7 @@ def tell(connection: socket.socket, *frames: bytes) -> list[Command]:
 
 
 def read_command(connection: socket.socket, stream: BinaryIO) -> Command:
-    """Read up to an answer; what the server asks meanwhile is answered, as a client would."""
+    """Read up to a response; requests of the server are answered as a client would."""
     while True:
         head = stream.read(_LENGTH_SIZE)
         if len(head) < _LENGTH_SIZE:
@@ -159,7 +159,7 @@ def read_command(connection: socket.socket, stream: BinaryIO) -> Command:
 
 
 def kafka_frame(key: ApiKey, request: Any, version: int | None = None) -> bytes:
-    """A request as it goes over the wire, in the newest version unless told otherwise."""
+    """Encode a request, in the newest version by default."""
     version = APIS[key].versions.max if version is None else version
     connection = ClientConnection(client_id="bench")
     connection.send(key, version, [encode(request, version)])
@@ -167,14 +167,14 @@ def kafka_frame(key: ApiKey, request: Any, version: int | None = None) -> bytes:
 
 
 class Loader:
-    """A connection that has many requests in flight."""
+    """A connection with many requests in flight."""
 
     def __init__(self, address: Address) -> None:
         self._socket = socket.create_connection(address, timeout=SECONDS_MAX)
         self._connection = ClientConnection(client_id="load")
 
     def call_all(self, key: ApiKey, version: int, requests: Iterable[Any]) -> list[Response]:
-        """Send all requests while their answers are read; the answers."""
+        """Send all requests while reading the responses; return these."""
         bodies = [encode(each, version) for each in requests]
         for body in bodies:
             self._connection.send(key, version, [body])
@@ -191,17 +191,17 @@ class Loader:
         return answers
 
     def call(self, key: ApiKey, version: int, request: Any, response: type[T]) -> T:
-        """Ask one thing."""
+        """Send one request."""
         (answer,) = self.call_all(key, version, [request])
         return decode(response, version, answer.body, memory_max=MEMORY_MAX)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
 
 def load(listeners: dict[str, Address], size: Size) -> Loaded:
-    """Bring everything into a server."""
+    """Load everything into a server."""
     world = Loaded(listeners=listeners, size=size)
     loader = Loader(listeners["kafka"])
     _load_topics(loader, world)

@@ -1,14 +1,15 @@
 """How does the SDK's push consumer compare with RocketMQ's Java client, on the same server?
 
 Defends, as medians of five, with listeners that take 32 messages at once as Java's do: at least 0.5
-of the Java client's rate with messages of 100 bytes and 0.8 with 1 KB; end to end at 1,000 a second
-a p99 of at most 1.2 times Java's; and 100,000 cached messages of 100 bytes in at most 120 MB.
+of the Java client's rate with messages of 100 bytes and 0.8 with 1 KB; end to end at 1,000 per
+second a p99 of at most 1.2 times Java's; and 100,000 cached messages of 100 bytes in at most 120
+MB.
 
     python -m bench push                everything; the results are written to bench/results/
     python -m bench.sdk.push --quick    a smoke test of half a minute, not written
 
-One rockgate server runs all the time and the clients take turns. Each measurement is a process of
-its own (load/push.py, load/RocketMQPush.java).
+One rockgate server runs all the time and the clients take turns. Each measurement is a new process
+(load/push.py, load/RocketMQPush.java).
 """
 
 import os
@@ -27,7 +28,7 @@ from bench.peers.rockgate import ROOMS, ROOT, RockgateServer
 
 PYTHON, JAVA = "rockgate.sdk", "rocketmq-client"
 SIZES = {100: 0.5, 1024: 0.8}
-"""Bytes of a message, and the least of Java's rate."""
+"""Message size in bytes, and the minimum relative to Java's rate."""
 RATE = 1000
 P50, P99 = f"{RATE}/s, p50 [us]", f"{RATE}/s, p99 [us]"
 P99_MAX = 1.2
@@ -37,7 +38,7 @@ SECONDS_MAX = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much is done."""
+    """The amount of work."""
 
     rounds: int
     messages: int
@@ -50,7 +51,7 @@ QUICK = Plan(rounds=1, messages=10_000, seconds=1.5, cached=10_000)
 
 
 def run(plan: Plan = FULL) -> Report:
-    """Measure, and say which bars hold."""
+    """Measure, and report which bars hold."""
     report = Report(
         name="push",
         command="python -m bench push",
@@ -96,17 +97,17 @@ def run(plan: Plan = FULL) -> Report:
 
 
 def case_of(size: int) -> str:
-    """What a rate is called."""
+    """The case of a rate."""
     return f"{size} bytes [1/s]"
 
 
 def ratio(shown: Sampling, case: str) -> float:
-    """Ours over Java's, as medians."""
+    """Our rate relative to Java's, as medians."""
     return round(shown.median(case, PYTHON) / max(1e-9, shown.median(case, JAVA)), 2)
 
 
 def python(*words: str | float) -> list[float]:
-    """The numbers of bench/load/push.py."""
+    """Run bench/load/push.py, and return its results."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.load.push", *map(str, words)],
         capture_output=True,

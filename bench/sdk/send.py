@@ -1,14 +1,14 @@
 """How does rockgate's Python client compare with RocketMQ's Java client, on the same server?
 
 Defends, as medians of three, with messages of 1 KB: 64 in flight at 0.7 of the Java client's rate
-with as many, and batches of 100 at 0.7 of its rate. One in flight is told without a bar, and so is
-everything on uvloop.
+with as many, and batches of 100 at 0.7 of its rate. One in flight, and everything on uvloop, is
+reported without a bar.
 
     python -m bench sdk            everything; the results are written to bench/results/
     python -m bench.sdk --quick    a smoke test of half a minute, not written
 
-One rockgate server runs all the time and the clients take turns. Each measurement is a process of
-its own (load/sdk.py, load/RocketMQLoad.java), warmed up for a third of it.
+One rockgate server runs all the time and the clients take turns. Each measurement is a new process
+(load/sdk.py, load/RocketMQLoad.java), warmed up for a third of it.
 """
 
 import os
@@ -37,7 +37,7 @@ RATE_MIN = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much is done."""
+    """The amount of work."""
 
     rounds: int
     seconds: float
@@ -48,7 +48,7 @@ QUICK = Plan(rounds=1, seconds=0.5)
 
 
 def run(plan: Plan = FULL) -> Report:
-    """Measure, and say which bars hold."""
+    """Measure, and report which bars hold."""
     report = Report(
         name="sdk",
         command="python -m bench sdk",
@@ -89,7 +89,7 @@ def run(plan: Plan = FULL) -> Report:
 def python(
     namesrv: str, topic: str, seconds: float, mode: str, number: int, loop: str
 ) -> tuple[float, float]:
-    """Messages a second, and the median in microseconds where one is in flight."""
+    """Messages per second, and the median in microseconds with one in flight."""
     done = subprocess.run(
         [
             *(sys.executable, "-m", "bench.load.sdk"),

@@ -1,8 +1,8 @@
-"""Appends, beside plain writes and beside each other.
+"""Appends, compared with plain writes and with each other.
 
-The store runs with its threads, as in the server. Contenders take turns in chunks, so that what
-else the machine does hits them alike. A chunk's figure is microseconds per append; the bars compare
-whole runs, because a roll or an fsync falls into few chunks and must not be lost in a median.
+The store runs with its threads, as in the server. Contenders take turns in chunks, so that other
+load affects them alike. The result of a chunk is microseconds per append; the bars compare whole
+runs, because a roll or an fsync affects few chunks and would disappear in a median.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _BASE_OFFSET = struct.Struct(">q")
 
 
 def measure(report: Report) -> None:
-    """Add the figures on appends."""
+    """Add the results on appends."""
     _batches_of_16k(report)
     _entries_of_1k(report)
 
 
 class Running:
-    """A store with its threads, on a loop that is this thread."""
+    """A store with its threads; this thread is its event loop."""
 
     def __init__(self, path: Path, **settings: object) -> None:
         config = StoreConfig(segment_bytes=sizes().segment_bytes, **settings)  # type: ignore[arg-type]  # its fields
@@ -51,12 +51,12 @@ class Running:
         self.store.start(self._posts.append)
 
     def queues(self, name: str, count: int) -> list[Queue]:
-        """Make a topic and return its queues."""
+        """Create a topic and return its queues."""
         topic = self.store.topics.create(NewTopic(name=name, queue_count=count))
         return self.store.queues.of(topic.id)
 
     def turn(self) -> None:
-        """What the loop does between requests, once in TICK_EVERY of them."""
+        """Do the loop's work between requests, once per TICK_EVERY of them."""
         while self._posts:
             self._posts.popleft()()
         self.store.tick()
@@ -72,7 +72,7 @@ def stamp(view: memoryview, offset: int) -> None:
 
 
 class Spent(NamedTuple):
-    """Seconds that a chunk took, and how many of them this thread was really at work."""
+    """Seconds that a chunk took, and the CPU time of this thread."""
 
     wall: float
     cpu: float
@@ -180,7 +180,7 @@ def _entries_of_1k(report: Report) -> None:
         running = Running(path)
         few, many = running.queues("few", FEW), running.queues("many", MANY)
         times: dict[str, list[Spent]] = {"10 queues": [], "10,000 queues": []}
-        # Every queue has something first: the bar is about going on, not about beginning.
+        # Every queue gets an entry first: the bar is about steady appends, not about the first one.
         _append(running, many, body, MANY)
         gc.collect()
         gc.freeze()

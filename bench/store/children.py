@@ -1,4 +1,4 @@
-"""Parts of a benchmark that need a process of their own: its memory, its start, its death."""
+"""Parts of a benchmark that need their own process: its memory, its start, its death."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ def ask(module: str, *arguments: str | Path | int) -> Any:
 
 
 def let_die(module: str, *arguments: str | Path | int) -> None:
-    """Run a module that kills itself with signal 9."""
+    """Run a module that kills itself with SIGKILL."""
     done = subprocess.run(_command(module, arguments), check=False)
     assert done.returncode == -9, f"{module} ended with {done.returncode}"
 
@@ -29,5 +29,5 @@ def _command(module: str, arguments: tuple[str | Path | int, ...]) -> list[str]:
 
 
 def tell(value: Any) -> None:
-    """Print what `ask` returns."""
+    """Print the value that `ask` returns."""
     print(json.dumps(value), flush=True)

@@ -1,9 +1,9 @@
-"""What an append of 16 KB takes at the least on this machine: its parts alone, each one C call.
+"""The minimum cost of a 16 KB append on this machine: its parts alone, each one C call.
 
-Pages are populated, a body is copied into them, and its checksum is taken, each over a whole
-segment at a time with nothing in between: no envelope, no index, no interpreter to speak of. The
-plain write does its part in the same way, into a file that grows and into one whose blocks are
-reserved. Whoever compares the store with the plain write finds here what no code could change.
+Pages are populated, a body is copied into them, and its checksum is computed, each over a whole
+segment at a time with nothing in between: no envelope, no index, almost no interpreter. The plain
+write does its part in the same way, into a file that grows and into one with reserved blocks. A
+comparison of the store with the plain write has here what no code could change.
 """
 
 import os
@@ -20,10 +20,10 @@ ROUNDS = 3
 
 
 def measure(report: Report) -> None:
-    """Add the figures; processor time, for a machine's other work is not part of a floor."""
+    """Add the results, in CPU time: other load is not part of the minimum."""
     found: dict[str, list[float]] = {}
     with scratch() as path:
-        # Files stay until the end: memory that is freed may be taken from a virtual machine.
+        # Files are retained until the end: a hypervisor may reclaim freed memory.
         for number in range(ROUNDS):
             _ours(DiskDirectory(path), f"segment-{number}", found)
             _theirs(f"{path}/plain-{number}", found)

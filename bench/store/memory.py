@@ -1,6 +1,6 @@
 """Anonymous memory of 10,000 empty queues, in a process that does nothing else.
 
-Anonymous memory is what the process itself holds; pages of mapped files are the kernel's.
+Anonymous memory belongs to the process itself; pages of mapped files belong to the kernel.
 """
 
 import gc
@@ -21,7 +21,7 @@ MB_MAX = 64.0
 
 
 def measure(report: Report) -> None:
-    """Add the figures on memory."""
+    """Add the results on memory."""
     shapes = {"one topic": 1, "a topic each": COUNT}
     grown = {}
     for name, topics in shapes.items():
@@ -34,7 +34,7 @@ def measure(report: Report) -> None:
 
 
 def anonymous_mb() -> float:
-    """What this process holds."""
+    """The anonymous memory of this process."""
     gc.collect()
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("RssAnon:"):
@@ -43,7 +43,7 @@ def anonymous_mb() -> float:
 
 
 def main() -> None:
-    """Make the queues and tell how much they take."""
+    """Create the queues and print their memory."""
     path, topics = sys.argv[1], int(sys.argv[2])
     config = StoreConfig(segment_bytes=64 * MIB)
     store = Store(DiskDirectory(path), config, SystemClock()).begin_epoch()

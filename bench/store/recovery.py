@@ -1,8 +1,8 @@
-"""Starts after kill -9: a process writes and kills itself, another one opens what it left.
+"""Starts after kill -9: a process writes and kills itself, another one opens its log.
 
-The log is in the page cache, as it is after a kill; what a start takes then is ours and not the
-disk's. Without checkpoints the whole log lies behind the flushed position and is scanned, which
-gives the speed of scanning; with those of the server, only what came after the last one.
+The log is in the page cache, as it is after a kill, so that a start measures our code and not the
+disk. Without checkpoints the whole log is after the flushed position and is scanned, which gives
+the scan rate; with the server's settings, only what follows the last checkpoint.
 """
 
 import os
@@ -30,7 +30,7 @@ BIG_SECONDS_MAX = 3.0
 
 
 def measure(report: Report) -> None:
-    """Add the figures on scanning."""
+    """Add the results on scanning."""
     large_bytes, small_count = sizes().recovery_bytes, sizes().recovery_count
     large = _scans(LARGE, large_bytes // LARGE)
     small = _scans(SMALL, small_count)
@@ -70,7 +70,7 @@ def _scans(size: int, count: int) -> list[float]:
 
 
 def measure_big(report: Report) -> None:
-    """Add the figures on a start with a large log."""
+    """Add the results on a start with a large log."""
     count = sizes().big_bytes // LARGE
     with scratch() as path:
         let_die("bench.store.recovery", "write", path, LARGE, count, "server")
@@ -91,7 +91,7 @@ def measure_big(report: Report) -> None:
 
 
 def config(kind: str) -> StoreConfig:
-    """The server's own settings, or such that all of the log must be scanned."""
+    """The server's settings, or settings with which the whole log must be scanned."""
     if kind == "server":
         return StoreConfig(segment_bytes=sizes().segment_bytes)
     return StoreConfig(
@@ -121,7 +121,7 @@ def write(path: str, size: int, count: int, kind: str) -> None:
 
 
 def reopen(path: str, kind: str) -> None:
-    """Start, and tell how long that took."""
+    """Start, and print how long that took."""
     start = time.perf_counter()
     store = Store(DiskDirectory(path), config(kind), SystemClock()).begin_epoch()
     seconds = time.perf_counter() - start
@@ -133,12 +133,12 @@ def reopen(path: str, kind: str) -> None:
             "segments": len(store.retention.segments),
         }
     )
-    # Nobody waits for a clean end.
+    # A clean stop is not needed.
     os._exit(0)
 
 
 def main() -> None:
-    """Be one of the processes."""
+    """Run one of the processes."""
     what, path, *rest = sys.argv[1:]
     assert Path(path).is_dir(), "the parent makes the directory"
     if what == "write":

@@ -1,4 +1,4 @@
-"""Puts the figures on the store together."""
+"""Collects the results on the store."""
 
 import contextlib
 
@@ -11,16 +11,16 @@ _QUESTION = "how fast are appends and starts, and how long do they hold the loop
 
 
 def run() -> Report:
-    """Measure everything but the big log."""
+    """Measure everything but the large log."""
     report = Report(name="store", question=_QUESTION, peers={"pwritev": "os.pwritev"})
     report.notes["quick"] = sizes().is_quick
     with contextlib.ExitStack() as whole:
         if not sizes().is_quick:
-            # What is compared with a plain write is charged for no memory but a broker's.
+            # The comparison with a plain write needs memory as a broker finds it.
             whole.enter_context(pagecache.filled(lambda text: None))
         append.measure(report)
         floor.measure(report)
-    # A loop beside full memory waits for its own pages to come back from disk.
+    # With full memory a loop waits for its own pages to be loaded again.
     for measure in (memory.measure, recovery.measure, stalls.measure):
         measure(report)
     return report

@@ -1,4 +1,4 @@
-"""How much is measured: all of it, or just enough to see that it runs."""
+"""The amounts to measure: everything, or just enough for a smoke test."""
 
 import os
 import tempfile
@@ -18,7 +18,7 @@ class Sizes:
     is_quick: bool
     segment_bytes: int
     append_bytes: int
-    """What is appended in 16 KB batches: at least five segments, for four rolls."""
+    """Bytes appended in 16 KB batches: at least five segments, for four rolls."""
     small_count: int
     """1 KB entries per contender."""
     recovery_bytes: int
@@ -58,6 +58,6 @@ def sizes() -> Sizes:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A directory on disk (TMPDIR chooses which) that goes afterwards."""
+    """A temporary directory on disk (TMPDIR chooses which)."""
     with tempfile.TemporaryDirectory(prefix="rockgate-bench-") as name:
         yield Path(name)

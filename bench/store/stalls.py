@@ -1,9 +1,9 @@
-"""How late the loop's turns come while the store does everything at once, beside an idle loop.
+"""How late the event loop is while the store does everything at once, compared with an idle loop.
 
-Two processes run side by side. Both have a beat due every millisecond and note how late it comes.
-In one nothing else happens: its lateness is the machine's. In the other the store takes 65 MB/s in
-and rolls, answers after fsyncs, expires, moves and removes segments, and takes snapshots of a large
-fold.
+Two processes run side by side. Both have a timer due every millisecond and record how late it is.
+One of them does nothing else: its lateness is the machine's. In the other one the store appends 65
+MB/s and rolls, responds after fsyncs, expires, relocates and removes segments, and takes snapshots
+of a large fold.
 """
 
 import asyncio
@@ -39,18 +39,18 @@ SETTLE_SECONDS = 3.0
 
 
 def measure(report: Report) -> None:
-    """Add the figures on stalls."""
+    """Add the results on stalls."""
     with scratch() as path:
         busy = start("bench.store.stalls", "busy", path)
         assert busy.stdout is not None
-        # The idle one begins when the other is ready, so that both measure the same minute.
+        # The idle one starts when the other one is ready, so that both measure the same minute.
         assert busy.stdout.readline() == "ready\n"
         idle = start("bench.store.stalls", "idle")
         found = {name: _result(process) for name, process in (("store", busy), ("idle", idle))}
     report.samples["lateness of the loop: p50, p99, p99.9, maximum; milliseconds"] = {
         name: each["lateness"] for name, each in found.items()
     }
-    # On a machine that is not idle this tells our own slices from what others took.
+    # On a machine that is not idle this separates our own slices from the load of others.
     report.samples["work of the loop's thread between two beats; milliseconds"] = {
         name: each["work"] for name, each in found.items()
     }
@@ -77,7 +77,7 @@ def _result(process: Any) -> Any:
 
 
 class Beat:
-    """Notes how late each of its turns comes."""
+    """Records how late each of its timers is."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -97,33 +97,33 @@ class Beat:
         self._loop.call_later(BEAT_SECONDS, self._turn)
 
     def figures(self) -> dict[str, list[float]]:
-        """How late turns came, and how much the thread itself worked between two of them."""
+        """The lateness of timers, and the CPU time of the thread between two of them."""
         return {"lateness": _places(self._late), "work": _places(self._held)}
 
 
 def _places(seconds: list[float]) -> list[float]:
-    """Milliseconds at the middle, at 99 %, at 99.9 %, and the worst."""
+    """Milliseconds at the median, at 99 %, at 99.9 %, and the maximum."""
     ordered = sorted(seconds)
     chosen = [ordered[int(place * len(ordered))] for place in (0.5, 0.99, 0.999)]
     return [round(max(0.0, each) * 1e3, 3) for each in (*chosen, ordered[-1])]
 
 
 async def idle() -> None:
-    """Beat, and nothing else."""
+    """Run the timer, and nothing else."""
     beat = Beat(asyncio.get_running_loop())
     await asyncio.sleep(sizes().stall_seconds)
     tell(beat.figures())
 
 
 async def busy(path: str) -> None:
-    """Beat while the store works."""
+    """Run the timer while the store works."""
     loop = asyncio.get_running_loop()
     load = Load(path, loop)
     tuning.tune_allocator()
     tuning.tune_threads()
     tuning.tune_collector()
-    # The first segment's pages are made while a server starts; on memory that the host has yet to
-    # give, that takes a second, and the load would overtake it.
+    # A server populates the first segment's pages while it starts; on memory that the hypervisor
+    # has yet to provide, that takes a second, and the load would overtake it.
     await asyncio.sleep(SETTLE_SECONDS)
     print("ready", flush=True)
     load.begin()
@@ -167,7 +167,7 @@ class Load:
         return self.store.queues.of(topic.id)
 
     def begin(self) -> None:
-        """Let everything run."""
+        """Start everything."""
         self._loop.call_later(BEAT_SECONDS, self._produce)
         self._loop.call_later(IDLE_SECONDS, self._tick)
 
@@ -209,7 +209,7 @@ class Load:
 
 
 def main() -> None:
-    """Be one of the processes."""
+    """Run one of the processes."""
     work = idle() if sys.argv[1] == "idle" else busy(sys.argv[2])
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(work)
