@@ -1,6 +1,6 @@
 """Docstrings and comments are in the words of the field, as far as a machine can tell.
 
-Only rooms that were read through are held to it; test_words and test_server_words look at what
+Only folders that were read through are held to it; test_words and test_server_words look at what
 users read, and test_doc_words at the pages.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.house.checkout import ROOT
 
-ROOMS = ("store",)
+FOLDERS = ("store/rockgate", "bench")
 
 PHRASES = (
     r"doors?",
@@ -26,12 +26,12 @@ PHRASES = (
     r"at present",
     r"for ever",
     r"all the same",
-    r"the very",
+    r"(the|this) very(?! (large|long|many))",
     r"so (long|many|much)",
     r"go(es|ing)? on",
     r"in front of",
     r"kept( aside)?",
-    r"shown?",
+    r"shown",
     r"(is|are|was|were|be) told",
     r"told of",
     r"let(s|ting)? go",
@@ -81,9 +81,9 @@ def problems(source: str) -> Iterator[str]:
             yield f"{line}: {found[0]!r} in {near!r}"
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_docstrings_and_comments_are_in_the_words_of_the_field(room: str) -> None:
-    files = sorted(Path(ROOT, room, "rockgate").rglob("*.py"))
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_docstrings_and_comments_are_in_the_words_of_the_field(folder: str) -> None:
+    files = sorted(Path(ROOT, folder).rglob("*.py"))
     assert files
     found = [
         f"{file.relative_to(ROOT)}:{problem}"
