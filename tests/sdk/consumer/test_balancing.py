@@ -14,7 +14,8 @@ from tests.sdk.consumer.memory_cluster import BEGINNING, Asked, Heard, MemoryClu
 from tests.sdk.memorynet import pass_time, run, settle
 
 from rockgate.protocol.remoting.command import Command
-from rockgate.sdk import ConsumerSettings, PullConsumer, Received
+from rockgate.sdk import ConsumerSettings, FlowLimits, PullConsumer, Received
+from rockgate.sdk.client.routes import UnknownTopic
 from rockgate.sdk.consumer.broker_calls import BrokerCalls
 from rockgate.sdk.consumer.queues.rounds import Rounds, over_topics
 from rockgate.sdk.errors import NotSupported, TimedOut
@@ -125,7 +126,7 @@ def test_a_change_of_a_topics_queues_sets_off_a_round_as_soon_as_it_is_known() -
     run(scenario())
 
 
-@pytest.mark.row("BRB-2")
+@pytest.mark.row("BRB-2", "REB-2")
 def test_a_change_of_a_groups_members_sets_off_a_round_at_once() -> None:
     async def scenario() -> None:
         cluster = MemoryCluster({"a": 4})
@@ -135,10 +136,12 @@ def test_a_change_of_a_groups_members_sets_off_a_round_at_once() -> None:
             cluster.client("two") as two,
             Heard(cluster, one, settings=settings) as first,
         ):
+            assert (len(mine(first)), cluster.now_s) == (4, 0.0), "the start is a round as well"
             await pass_time(5)
             async with Heard(cluster, two, settings=settings) as second:
                 cluster.notify("g")
                 await settle()
+                assert cluster.now_s == 5.0
                 assert len(mine(first)) == len(mine(second)) == 2
                 assert not set(mine(first)) & set(mine(second))
             await pass_time(5)
@@ -149,7 +152,83 @@ def test_a_change_of_a_groups_members_sets_off_a_round_at_once() -> None:
     run(scenario())
 
 
+@pytest.mark.row("REB-14")
+def test_after_a_change_limits_are_divided_versions_move_on_and_brokers_hear_of_it() -> None:
+    async def scenario() -> None:
+        cluster = MemoryCluster({"a": 4})
+        flow = FlowLimits(topic_count_max=100)
+        settings = replace(BEGINNING, flow=flow)
+
+        def version() -> int:
+            data = cluster.members["g"][one.id]
+            (found,) = {each.sub_version for each in data.subscription_data_set}
+            return found
+
+        async with (
+            cluster.client("one") as one,
+            cluster.client("two") as two,
+            Heard(cluster, one, settings=settings) as first,
+        ):
+            holding = first.consumer._running.holding
+            await pass_time(5)
+            before = version()
+            assert holding.limits("t").count_max == 25
+            cluster.notify("g")
+            await settle()
+            assert version() == before, "a round without a change changes nothing"
+            async with Heard(cluster, two, settings=settings):
+                cluster.notify("g")
+                await pass_time(1)
+                assert len(mine(first)) == 2
+                assert holding.limits("t").count_max == 50
+                assert version() > before
+
+    run(scenario())
+
+
+@pytest.mark.row("REB-14")
+def test_a_pull_consumers_listener_is_told_of_a_change() -> None:
+    async def scenario() -> None:
+        cluster = MemoryCluster({"a": 4})
+        told: list[int] = []
+        async with cluster.client("one") as client:
+            pulling = PullConsumer(
+                client=client,
+                group="p",
+                topics=["t"],
+                on_queues=lambda _topic, _every, own: told.append(len(own)),
+            )
+            async with pulling:
+                cluster.members["p"]["~other"] = cluster.members["p"][client.id]
+                cluster.notify("p")
+                await settle()
+                assert told == [4, 2]
+
+    run(scenario())
+
+
 # What each topic has
+
+
+@pytest.mark.row("REB-6")
+async def test_an_unknown_topic_is_a_warning_unless_it_is_one_for_retries(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    done: list[str] = []
+
+    async def one(topic: str) -> bool:
+        if topic != "known":
+            raise UnknownTopic(f"Topic {topic} does not exist.")
+        done.append(topic)
+        return True
+
+    assert not await over_topics("g", ["unknown", "%RETRY%g", "known"], one)
+    assert done == ["known"]
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == (
+        "WARNING",
+        "group g: Topic unknown does not exist.",
+    )
 
 
 @pytest.mark.row("REB-4")

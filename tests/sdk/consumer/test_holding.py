@@ -199,6 +199,23 @@ async def test_a_queue_whose_progress_cannot_be_read_waits_for_the_next_round() 
     await brokers.close()
 
 
+@pytest.mark.row("REB-12")
+async def test_a_queue_that_is_taken_on_again_has_no_progress_of_before() -> None:
+    brokers = Brokers(ConsumerSettings())
+    await brokers.holding.take_up([A0])
+    brokers.offsets.update(A0, 900, increase_only=True)
+    old = brokers.holding.held[A0]
+    brokers.holding.assignment.drop(A0)
+    assert await brokers.holding.release(A0)
+    brokers.progress = {A0: 40}
+    await brokers.holding.take_up([A0])
+    # What still ends of the time before changes nothing of the time after.
+    old.settlement.committed(1, 901)
+    assert brokers.offsets.get(A0) is None
+    assert brokers.holding.held[A0].puller.next_offset == 40
+    await brokers.close()
+
+
 @pytest.mark.row("CB-4")
 async def test_an_illegal_offset_drops_its_queue_and_sets_progress_for_the_next_round() -> None:
     brokers = Brokers(ConsumerSettings())
