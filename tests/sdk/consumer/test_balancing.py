@@ -405,7 +405,7 @@ def test_how_long_a_queue_may_be_idle_can_be_set() -> None:
     run(scenario())
 
 
-@pytest.mark.row("REB-11")
+@pytest.mark.row("REB-11", "C-18")
 def test_a_queue_that_has_not_been_pulled_for_two_minutes_is_started_again() -> None:
     async def scenario() -> None:
         cluster = MemoryCluster({"a": 1})

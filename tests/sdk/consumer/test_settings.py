@@ -100,6 +100,12 @@ def test_a_start_time_is_half_an_hour_ago_or_as_given_and_a_malformed_one_is_ref
         ConsumerSettings(start="20260102")  # type: ignore[arg-type] # what is refused
 
 
+@pytest.mark.row("TRAP-10", "D-04")
+def test_twenty_listeners_run_and_orderly_ones_commit_by_themselves_unless_set_otherwise() -> None:
+    assert ConsumerSettings().workers == 20
+    assert ConsumerSettings(is_orderly=True).auto_commit
+
+
 @pytest.mark.row("PROP-5")
 def test_queues_are_split_averagely_unless_another_strategy_is_given_and_none_is_refused() -> None:
     assert isinstance(ConsumerSettings().allocation, Averagely)
@@ -153,6 +159,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
     ("lock_s_max", {"lock_s_max": -1}),
     ("rebalance_s", {"rebalance_s": 0}),
     ("persist_s", {"persist_s": -5}),
+    ("pull_idle_s_max", {"pull_idle_s_max": 0}),
     ("retry_s", {"retry_s": 0}),
     ("local_retry_s", {"local_retry_s": 0}),
 ]

@@ -23,7 +23,18 @@ def test_a_message_hangs_when_it_was_begun_longer_ago_than_it_may_take(
     assert not hangs(None, 1000.0, TIMEOUT_S)
 
 
-@pytest.mark.row("PQ-13")
+@pytest.mark.row("TRAP-13")
+async def test_a_queue_that_is_empty_and_a_message_that_nobody_began_raise_nothing() -> None:
+    empty = HeldQueue()
+    assert await send_back_hanging(empty.cached, empty.settlement, 901.0, TIMEOUT_S) == 0
+    assert empty.cached.commit() is None
+    world = HeldQueue(1)
+    assert world.messages[0].started_at_s is None
+    assert await send_back_hanging(world.cached, world.settlement, 901.0, TIMEOUT_S) == 0
+    assert world.cached.count == 1
+
+
+@pytest.mark.row("PQ-13", "U-07")
 async def test_sixteen_at_most_are_sent_back_in_a_pass_and_block_no_more() -> None:
     world = HeldQueue(*range(20))
     for message in world.messages:

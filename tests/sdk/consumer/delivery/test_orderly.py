@@ -61,7 +61,7 @@ async def test_messages_come_one_after_the_other_and_a_failure_holds_up_the_rest
     assert await dispatch.close(1.0) == 0
 
 
-@pytest.mark.row("ORD-2", "PQ-6")
+@pytest.mark.row("ORD-2", "PQ-6", "C-38")
 async def test_one_task_for_each_queue_however_often_messages_arrive() -> None:
     world = Ordered(1, 2, 3)
     before = len(asyncio.all_tasks())
@@ -123,7 +123,7 @@ async def test_what_cannot_be_sent_away_suspends_the_queue_until_it_can() -> Non
     await dispatch.close(1.0)
 
 
-@pytest.mark.row("ORD-10")
+@pytest.mark.row("ORD-10", "C-42")
 async def test_a_commit_may_set_the_offset_back_but_not_of_a_queue_that_was_lost() -> None:
     world = Ordered(1)
     world.offsets.update(QUEUE, 100, increase_only=False)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import cast
 
 import pytest
+from tests.sdk.memorynet import now, pass_time, run
 from tests.waiting import until
 
 from rockgate.protocol import entry
@@ -245,6 +246,66 @@ async def test_as_many_listeners_run_at_once_as_there_are_workers() -> None:
 
     await world.consume(listen, 9)
     assert most == 3
+
+
+@pytest.mark.row("CON-2")
+async def test_messages_of_a_queue_that_was_lost_while_they_waited_are_not_consumed() -> None:
+    world = HeldQueue(1, 2, 3, settings=ConsumerSettings(workers=1))
+    seen: list[int] = []
+
+    async def listen(messages: Sequence[Received]) -> None:
+        seen.append(messages[0].offset)
+        world.cached.is_dropped = True
+
+    dispatch = ConcurrentDispatch(listen, world.settings)
+    dispatch.start()
+    dispatch.submit(world.cached, world.settlement, world.messages)
+    await until(lambda: seen, "the first")
+    assert await dispatch.close(1.0) == 0
+    dispatch = ConcurrentDispatch(listen, world.settings)
+    dispatch.start()
+    dispatch.submit(world.cached, world.settlement, world.messages)
+    other = HeldQueue(9)
+    dispatch.submit(other.cached, other.settlement, other.messages)
+    await until(lambda: 9 in seen, "what came after it")
+    assert seen == [1, 9]
+    await dispatch.close(1.0)
+
+
+@pytest.mark.row("CON-4")
+def test_a_message_is_stamped_when_its_listener_begins_and_not_before() -> None:
+    async def scenario() -> None:
+        world = HeldQueue(1, 2, settings=ConsumerSettings(workers=1))
+        stamps: list[tuple[float, float | None, float | None]] = []
+
+        async def listen(messages: Sequence[Received]) -> None:
+            first, second = (each.started_at_s for each in world.messages)
+            stamps.append((now(), first, second))
+            await pass_time(5)
+
+        await world.consume(listen, 3)
+        (began, first, none), (again, _, second) = stamps
+        assert (first, none, second) == (began, None, again)
+        assert again == pytest.approx(began + 5)
+
+    run(scenario())
+
+
+@pytest.mark.row("CON-12")
+async def test_nothing_to_consume_calls_no_listener_and_settles_nothing() -> None:
+    world = HeldQueue()
+    seen: list[Sequence[Received]] = []
+
+    async def listen(messages: Sequence[Received]) -> None:
+        seen.append(messages)
+
+    dispatch = ConcurrentDispatch(listen, world.settings)
+    dispatch.start()
+    dispatch.submit(world.cached, world.settlement, [])
+    world.settlement.finished([])
+    assert await world.settlement.failed([], 0) == []
+    assert await dispatch.close(1.0) == 0
+    assert (seen, world.offsets.get(QUEUE), world.sent_back) == ([], None, [])
 
 
 async def test_closing_cancels_a_listener_that_does_not_end_and_finishes_nothing() -> None:

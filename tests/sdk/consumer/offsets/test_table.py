@@ -1,5 +1,7 @@
 """Offsets of a group in this process: they grow, unless somebody sets them back."""
 
+import pytest
+
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.results import Queue
 
@@ -13,12 +15,15 @@ def table_of(**offsets: int) -> OffsetTable:
     return table
 
 
-def test_an_offset_that_only_grows_is_not_set_back() -> None:
+@pytest.mark.row("OFF-2")
+def test_an_offset_moves_back_only_if_that_is_said() -> None:
     table = table_of(first=10)
     table.update(FIRST, 9, increase_only=True)
     assert table.get(FIRST) == 10
     table.update(FIRST, 11, increase_only=True)
     assert table.get(FIRST) == 11
+    table.update(FIRST, 3, increase_only=False)
+    assert table.get(FIRST) == 3
 
 
 def test_whoever_resets_a_group_may_set_it_back() -> None:

@@ -239,6 +239,11 @@ class PullConsumer:
 
     # Offsets of the group
 
+    def known_offset(self, queue: Queue) -> int | None:
+        """How far the group is as it was set or read here, without asking a broker."""
+        self._asking()
+        return self._offsets.get(queue)
+
     async def committed(self, queue: Queue, *, from_store: bool = False) -> int | None:
         """How far the group is: as it was set here, or as the broker has it; None if unknown."""
         calls = self._asking()
