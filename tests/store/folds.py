@@ -17,12 +17,12 @@ from rockgate.store.delay.changes import (
     DELAY_TOPIC,
     DelayChangeKind,
     Ended,
+    due_after,
     encode_ended,
     encode_schedule,
 )
 from rockgate.store.delay.fold import Delay
 from rockgate.store.delay.held import HELD_TOPIC, HeldEntries
-from rockgate.store.delay.times import after
 from rockgate.store.half import HALF_TOPIC, HalfMessages
 from rockgate.store.progress.progress import Key, Progress
 from rockgate.store.progress.records import (
@@ -269,7 +269,7 @@ def _delay_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
             continue
         if what == "schedule":
             waits = [
-                (offset, after(0, offset * 1_000) if offset % 2 else offset * 1_000)
+                (offset, due_after(0, offset * 1_000) if offset % 2 else offset * 1_000)
                 for offset in offsets
             ]
             parts = encode_schedule(topic_id(topic), queue_id, waits)

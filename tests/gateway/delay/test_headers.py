@@ -13,7 +13,7 @@ from rockgate.gateway.delay.headers import (
     without_wait,
 )
 from rockgate.protocol.kafka.records.record import Record, build_batch
-from rockgate.store.delay.times import after
+from rockgate.store.delay.changes import due_after
 
 TERMS = Terms((1_000, 5_000, 10_000), 86_400_000)
 NOW_MS = 1_700_000_000_000
@@ -99,10 +99,10 @@ def test_records_that_wait_are_told_with_the_time_they_are_due() -> None:
     body = build_batch(RECORDS, base_offset=0)
     for opened in (open_batch(body), open_politely(body)):
         assert waits_of(opened, TWO_LEVELS, 1_000) == [
-            (1, after(1_000, 70)),
-            (2, after(1_000, 5_000)),
+            (1, due_after(1_000, 70)),
+            (2, due_after(1_000, 5_000)),
         ]
-        assert waits_of(opened, TWO_LEVELS, 1_000, 1, 1) == [(2, after(1_000, 5_000))]
+        assert waits_of(opened, TWO_LEVELS, 1_000, 1, 1) == [(2, due_after(1_000, 5_000))]
 
 
 def test_what_a_record_asks_for_is_held_as_a_plain_tuple() -> None:

@@ -11,8 +11,8 @@ from tests.store.waiting_store import CONFIG, WaitingStore
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED, MOVED, body_of, get_property, properties_of
+from rockgate.store.delay.changes import due_after
 from rockgate.store.delay.delivery import COUNT_MAX, RETRY_MS
-from rockgate.store.delay.times import after
 from rockgate.store.delay.units import FILE_UNITS, UNIT
 from rockgate.store.errors import DiskFailed, StoreCorrupt, StoreFull, UnknownTopic
 from rockgate.store.log.commitlog import Draft
@@ -390,9 +390,9 @@ def test_a_month_s_delay_that_ends_on_a_full_disk_comes_when_there_is_room() -> 
 def test_a_step_of_the_clock_neither_hurries_a_delay_nor_holds_it_up(
     world: WaitingStore, step: int
 ) -> None:
-    world.schedule(b"one", after(world.store.deliveries.now_ms(), 10_000))
+    world.schedule(b"one", due_after(world.store.deliveries.now_ms(), 10_000))
     world.clock.step(step)
-    world.schedule(b"two", after(world.store.deliveries.now_ms(), 20_000))
+    world.schedule(b"two", due_after(world.store.deliveries.now_ms(), 20_000))
     world.pass_time(9_999)
     assert world.delivered() == []
     world.pass_time(1)
@@ -407,7 +407,7 @@ def test_what_is_put_off_comes_again_after_ten_seconds_though_the_clock_was_set(
 ) -> None:
     world.refuses = True
     world.schedule(b"day", world.clock.now_ms())
-    world.schedule(b"delay", after(world.store.deliveries.now_ms(), 0))
+    world.schedule(b"delay", due_after(world.store.deliveries.now_ms(), 0))
     world.clock.step(step)
     world.settle()
     world.clock.step(-step)
@@ -423,7 +423,7 @@ def test_many_that_are_held_by_a_clock_that_was_set_back_hold_up_no_delay(
         world.schedule(b"day %d" % number, world.clock.now_ms() + 1_000)
     world.settle()
     world.clock.step(-DAY_MS)
-    world.schedule(b"delay", after(world.store.deliveries.now_ms(), 2_000))
+    world.schedule(b"delay", due_after(world.store.deliveries.now_ms(), 2_000))
     world.pass_time(2_000)
     assert world.delivered() == [b"delay"]
     assert not world.store.deliveries.step()

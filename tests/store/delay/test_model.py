@@ -13,7 +13,7 @@ from tests.budget import budget
 from tests.store.waiting_store import WaitingStore
 
 from rockgate.store.clock import LASTS_MS
-from rockgate.store.delay.times import DUE_MAX, after, due_ms
+from rockgate.store.delay.changes import DUE_MAX, due_after, due_ms
 from rockgate.store.log.commitlog import Draft
 
 LEVELS_MS = (1_000, 5_000, 60_000, 3_600_000)
@@ -51,7 +51,7 @@ class DelayMachine(RuleBasedStateMachine):
     @rule(delay_ms=st.sampled_from(LEVELS_MS), count=st.integers(1, 5))
     def schedule_by_level(self, delay_ms: int, count: int) -> None:
         for _ in range(count):
-            self._schedule(after(self.world.store.deliveries.now_ms(), delay_ms))
+            self._schedule(due_after(self.world.store.deliveries.now_ms(), delay_ms))
 
     @rule(delay_ms=st.integers(-5_000, 7_200_000))
     def schedule_for_any_time(self, delay_ms: int) -> None:
@@ -65,7 +65,7 @@ class DelayMachine(RuleBasedStateMachine):
         self.number += 4
         now_ms = self.world.store.deliveries.now_ms()
         waits = [
-            (index, after(now_ms, delays_ms[index]) if index % 2 else now_ms + delays_ms[index])
+            (index, due_after(now_ms, delays_ms[index]) if index % 2 else now_ms + delays_ms[index])
             for index in range(count)
         ]
         draft = Draft(b"", 0, 0, b",".join(bodies), batch_count=4)

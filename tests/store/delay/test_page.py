@@ -8,11 +8,11 @@ from tests.house.checkout import ROOT
 
 from rockgate.store.clock import LASTS_MS, STEP_MS
 from rockgate.store.delay import (
+    changes,
     delivery,
     given,
     held,
     offset_set,
-    times,
     units,
     wheel,
 )
@@ -69,5 +69,5 @@ def test_the_numbers_are_those_of_the_code() -> None:
     assert given.ORIGIN.decode() in PAGE
     assert (STEP_MS, LASTS_MS) == (60_000, 300_000)
     assert "a minute or more" in PAGE and "only after five minutes" in PAGE
-    assert times.DUE_BITS == 43 and "lower 43" in PAGE
-    assert times.MINUTES_MAX == 1_048_575 and "1,048,575 minutes" in PAGE
+    assert changes.DUE_BITS == 43 and "lower 43" in PAGE
+    assert changes.MINUTES_MAX == 1_048_575 and "1,048,575 minutes" in PAGE

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
 
-from rockgate.store.delay.times import MINUTE_MS
+from rockgate.store.delay.changes import MINUTE_MS
 from rockgate.store.delay.units import Units
 from rockgate.store.delay.wheel import LEAD_SECONDS, NEAR_MAX, SECONDS, Wheel
 from rockgate.store.testing.memory_files import MemoryDisk

@@ -7,13 +7,11 @@ from typing import Protocol
 
 from rockgate.store.api.append import Appended, Draft, Intake
 from rockgate.store.api.queues import Queue
-from rockgate.store.delay.changes import DELAY_TOPIC, DelayChangeKind, decode
+from rockgate.store.delay.changes import DELAY_TOPIC, DelayChangeKind, decode, due_after, due_at
 from rockgate.store.delay.changes import FORMAT as DELAY_FORMAT
 from rockgate.store.delay.fold import Listed
 from rockgate.store.delay.given import ORIGIN, Redeliver
 from rockgate.store.delay.offset_set import OffsetSet
-from rockgate.store.delay.times import after as due_after
-from rockgate.store.delay.times import at as due_at
 from rockgate.store.workers import Jobs
 
 __all__ = [

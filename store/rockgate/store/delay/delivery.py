@@ -24,7 +24,8 @@ from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit, UnitFields
 from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.queues.view import QueueView
-from rockgate.store.read.slices import Slice, entry_of
+from rockgate.store.read.reader import entry_of
+from rockgate.store.read.slices import Slice
 from rockgate.store.workers import Jobs
 from rockgate.store.write.append import Appended, Appender, Intake
 

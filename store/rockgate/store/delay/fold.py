@@ -16,6 +16,7 @@ import msgspec
 from rockgate.store.clock import SteadyClock
 from rockgate.store.delay.changes import (
     DELAY_TOPIC,
+    DUE_MAX,
     DelayChangeKind,
     Ended,
     Scheduled,
@@ -24,7 +25,6 @@ from rockgate.store.delay.changes import (
 )
 from rockgate.store.delay.items import pack_items, unpack_items
 from rockgate.store.delay.offset_set import OffsetSet
-from rockgate.store.delay.times import DUE_MAX
 from rockgate.store.delay.units import FILE_UNITS, NONE, Fields, Units
 from rockgate.store.delay.wheel import Wheels
 from rockgate.store.errors import StoreCorrupt

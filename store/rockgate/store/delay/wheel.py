@@ -20,7 +20,7 @@ from operator import not_
 from typing import Final
 
 from rockgate.store.clock import SteadyClock
-from rockgate.store.delay.times import DUE_BITS, DUE_MAX, MINUTE_MS, bounded, due_ms, moved
+from rockgate.store.delay.changes import DUE_BITS, DUE_MAX, MINUTE_MS, bounded, due_ms, moved
 from rockgate.store.delay.units import NONE, Units
 
 MINUTES: Final = 366 * 24 * 60

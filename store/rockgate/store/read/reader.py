@@ -27,7 +27,7 @@ from rockgate.protocol.entry import (
     identify_body,
     places,
 )
-from rockgate.store.errors import OffsetOutOfRange
+from rockgate.store.errors import OffsetOutOfRange, StoreCorrupt
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.flusher import Flusher
 from rockgate.store.log.page_residency import PageResidency, Place
@@ -35,7 +35,7 @@ from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit, UnitFields
 from rockgate.store.queues.view import QueueView
 from rockgate.store.read.alike import MESSAGES_MAX, read_alike
-from rockgate.store.read.slices import Alike, Batches, MessageRun, Slice, entry_of, misplaced
+from rockgate.store.read.slices import Alike, Batches, MessageRun, Slice
 
 BATCHES_MAX = 4_096
 """Maximum number of batches per run, so that small ones do not delay other requests."""
@@ -281,3 +281,26 @@ class Reader:
             if unit.base >= visible_end:
                 raise OffsetOutOfRange(unit.base, queue.log_start, visible_end)
         return entry_of(self._log, queue, unit)
+
+
+def entry_of(log: CommitLog, queue: QueueView, unit: Unit) -> Slice:
+    """Return the entry of a unit, visible or not; StoreCorrupt if another entry is there.
+
+    Sealed units are read without a checksum, so each one is compared with its entry.
+    """
+    view = log.slice(unit.position, unit.size)
+    if view is None or len(view) < HEAD_SIZE_V4:
+        raise misplaced(queue, unit.base, unit.position)
+    size, _, queue_id, offset = identify(view, 0)
+    if size != unit.size or queue_id != queue.queue_id or offset != unit.base:
+        raise misplaced(queue, unit.base, unit.position)
+    return Slice(unit, view)
+
+
+def misplaced(queue: QueueView, offset: int, position: int) -> StoreCorrupt:
+    """Return the error for a unit that does not point to its entry."""
+    return StoreCorrupt(
+        f"Index of queue {queue.queue_id} of {queue.topic.decode()}",
+        position,
+        f"no entry for offset {offset}; to rebuild the index, remove queueindex/ and restart",
+    )

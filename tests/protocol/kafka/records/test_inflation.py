@@ -10,8 +10,8 @@ from tests.budget import budget
 
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import Compression
+from rockgate.protocol.kafka.records.bounds import may_inflate_beyond
 from rockgate.protocol.kafka.records.compression import compress, decompress
-from rockgate.protocol.kafka.records.inflation import may_inflate_beyond
 
 MIB = 1 << 20
 CODECS = list(Compression)

@@ -7,24 +7,50 @@ out of it while it does. What passes them is a BatchTooLarge.
 
 LIGHT is what takes a millisecond or two, and is opened wherever it is met. What is heavier is
 opened by a thread, within the server's own bounds; what passes those is opened by nobody.
+
+The decompressed size is found without decompressing where the format allows. Snappy's blocks say
+how large they become and cannot become larger. Blocks of LZ4 and zstd have a largest size, so
+counting them gives a bound. Gzip says its size at its end, where a lie costs nothing: what claims
+to be small is inflated up to the limit.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import Final
 
-from rockgate.protocol.kafka.errors import BatchTooLarge
+import cramjam
+
+from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.batch import (
     COMPRESSION_MASK,
     HEADER_SIZE,
     BatchHeader,
     Buffer,
+    Compression,
     read_header,
 )
-from rockgate.protocol.kafka.records.inflation import inflates_beyond
 
 _MIB: Final = 1 << 20
+
+_CODECS: Final = frozenset(Compression)
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER_SIZE: Final = 16
+_BIG: Final = struct.Struct(">I")
+_LITTLE: Final = struct.Struct("<I")
+
+_GZIP_RATIO_MAX: Final = 1032
+"""Deflate's densest code: 258 bytes for two bits."""
+_LZ4_RATIO_MAX: Final = 255
+_LZ4_MAGIC: Final = 0x184D2204
+_LZ4_BLOCK_SIZES: Final = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
+_LZ4_HAS_DICTIONARY, _LZ4_HAS_CHECKSUM, _LZ4_HAS_SIZE, _LZ4_HAS_BLOCK_CHECKSUMS = 1, 4, 8, 16
+_ZSTD_MAGIC: Final = 0xFD2FB528
+_ZSTD_BLOCK_SIZE: Final = 128 << 10
+_ZSTD_RLE, _ZSTD_COMPRESSED, _ZSTD_RESERVED = 1, 2, 3
+_SKIPPED: Final = range(0x184D2A50, 0x184D2A60)
+"""Magics of frames that hold no content, of LZ4 and zstd alike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,3 +123,113 @@ def is_heavy(body: Buffer) -> bool:
     except BatchTooLarge:
         return True
     return False
+
+
+# The decompressed size
+
+
+def may_inflate_beyond(data: Buffer, codec: Compression, limit: int) -> bool:
+    """Say whether records may take more than so many bytes when they are opened.
+
+    What is malformed does not, for it is not opened; where formats only give a bound, what is close
+    below the limit may be said to pass it.
+    """
+    view = memoryview(data)
+    try:
+        match codec:
+            case Compression.NONE:
+                return len(view) > limit
+            case Compression.GZIP:
+                return _gzip(view, limit)
+            case Compression.SNAPPY:
+                return _snappy(view) > limit
+            case Compression.LZ4:
+                return _lz4(view, limit) > limit
+            case Compression.ZSTD:
+                return _zstd(view, limit) > limit
+    except (struct.error, IndexError, MalformedBatch, cramjam.DecompressionError):
+        return False
+
+
+def inflates_beyond(body: Buffer, header: BatchHeader, limit: int) -> bool:
+    """Say the same of a whole batch's records; of one with an unknown codec that they do not."""
+    codec = header.attributes & COMPRESSION_MASK
+    if codec not in _CODECS:
+        return False
+    return may_inflate_beyond(memoryview(body)[HEADER_SIZE:], Compression(codec), limit)
+
+
+def _gzip(view: memoryview, limit: int) -> bool:
+    if len(view) * _GZIP_RATIO_MAX <= limit:
+        return False
+    (claimed,) = _LITTLE.unpack_from(view, len(view) - 4)
+    if claimed > limit:
+        return True
+    try:
+        cramjam.gzip.decompress_into(view, bytearray(limit))
+    except (cramjam.DecompressionError, OSError, ValueError) as error:
+        return "failed to write whole buffer" in str(error)
+    return False
+
+
+def _snappy(view: memoryview) -> int:
+    if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
+        return int(cramjam.snappy.decompress_raw_len(view))
+    at, size = _XERIAL_HEADER_SIZE, 0
+    while at < len(view):
+        if bytes(view[at : at + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
+            at += _XERIAL_HEADER_SIZE
+            continue
+        (length,) = _BIG.unpack_from(view, at)
+        at += _BIG.size
+        size += int(cramjam.snappy.decompress_raw_len(view[at : at + length]))
+        at += length
+    return size
+
+
+def _lz4(view: memoryview, limit: int) -> int:
+    """Return a bound, or the first that passes the limit."""
+    at = bound = 0
+    while at < len(view) and bound <= limit:
+        (magic,) = _LITTLE.unpack_from(view, at)
+        if magic in _SKIPPED:
+            at += 8 + _LITTLE.unpack_from(view, at + 4)[0]
+            continue
+        if magic != _LZ4_MAGIC:
+            raise MalformedBatch(f"lz4: magic {magic:#010x}")
+        flags, block_max = view[at + 4], _LZ4_BLOCK_SIZES.get(view[at + 5] >> 4 & 7, 4 << 20)
+        at += 7 + 8 * bool(flags & _LZ4_HAS_SIZE) + 4 * bool(flags & _LZ4_HAS_DICTIONARY)
+        after = 4 * bool(flags & _LZ4_HAS_BLOCK_CHECKSUMS)
+        while bound <= limit and (word := _LITTLE.unpack_from(view, at)[0]):
+            size = word & 0x7FFFFFFF
+            is_plain = word >> 31
+            bound += size if is_plain else min(block_max, size * _LZ4_RATIO_MAX)
+            at += 4 + size + after
+        at += 4 + 4 * bool(flags & _LZ4_HAS_CHECKSUM)
+    return bound
+
+
+def _zstd(view: memoryview, limit: int) -> int:
+    """Return a bound, or the first that passes the limit."""
+    at = bound = 0
+    while at < len(view) and bound <= limit:
+        (magic,) = _LITTLE.unpack_from(view, at)
+        if magic in _SKIPPED:
+            at += 8 + _LITTLE.unpack_from(view, at + 4)[0]
+            continue
+        if magic != _ZSTD_MAGIC:
+            raise MalformedBatch(f"zstd: magic {magic:#010x}")
+        descriptor = view[at + 4]
+        is_single = descriptor >> 5 & 1
+        content_size = (is_single, 2, 4, 8)[descriptor >> 6]
+        at += 5 + (not is_single) + (0, 1, 2, 4)[descriptor & 3] + content_size
+        is_last = 0
+        while bound <= limit and not is_last:
+            header = view[at] | view[at + 1] << 8 | view[at + 2] << 16
+            is_last, kind, size = header & 1, header >> 1 & 3, header >> 3
+            if kind == _ZSTD_RESERVED:
+                raise MalformedBatch("zstd: invalid block type")
+            bound += _ZSTD_BLOCK_SIZE if kind == _ZSTD_COMPRESSED else size
+            at += 3 + (1 if kind == _ZSTD_RLE else size)
+        at += 4 * (descriptor >> 2 & 1)
+    return bound
