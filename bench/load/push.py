@@ -87,7 +87,7 @@ async def latency(name_server: str, topic: str, seconds: str, rate: str) -> list
 
 async def cached(name_server: str, topic: str, count: str) -> list[float]:
     """Measure the growth of the process while no message is acknowledged."""
-    many = FlowLimits(count_max=1 << 30, size_max=1 << 40, span_max=1 << 30)
+    many = FlowLimits(count_max=65_535, size_max=1 << 30, span_max=65_535)  # of each queue
     settings = ConsumerSettings(start=Start.BEGINNING, flow=many)
     before = anonymous_bytes(os.getpid())
     async with (

@@ -17,6 +17,10 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parents[1] / "results"
 
 
+class LeftOut(Exception):
+    """A benchmark that cannot run here, and why: something it needs is not installed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
     """A bar for one number: an upper or a lower limit."""
