@@ -55,7 +55,7 @@ from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.gateway.transcode.batches import BatchTranscoder
 from rockgate.gateway.transcode.compressed_bodies import CompressedBodies
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
-from rockgate.store.api.held import HeldEntries
+from rockgate.store.api.delay import HeldEntries
 from rockgate.store.store import Store
 
 

@@ -1,8 +1,8 @@
-"""Delayed messages: what is pending, and how it is delivered."""
+"""Delayed messages: which are pending, which are held, and how they are delivered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from rockgate.store.api.append import Appended, Draft, Intake
@@ -11,23 +11,42 @@ from rockgate.store.delay.changes import DELAY_TOPIC, DelayChangeKind, decode, d
 from rockgate.store.delay.changes import FORMAT as DELAY_FORMAT
 from rockgate.store.delay.fold import Listed
 from rockgate.store.delay.given import ORIGIN, Redeliver
+from rockgate.store.delay.held import (
+    HELD_TOPIC,
+    NOBODY,
+    UNDECIDED,
+    Held,
+    HeldChangeKind,
+    Hold,
+    Scheduled,
+    encode,
+)
 from rockgate.store.delay.offset_set import OffsetSet
 from rockgate.store.workers import Jobs
 
 __all__ = [
     "DELAY_FORMAT",
     "DELAY_TOPIC",
+    "HELD_TOPIC",
+    "NOBODY",
     "ORIGIN",
+    "UNDECIDED",
     "DelayChangeKind",
     "Delays",
     "Deliveries",
+    "Held",
+    "HeldChangeKind",
+    "HeldEntries",
+    "Hold",
     "Jobs",
     "Listed",
     "OffsetSet",
     "Redeliver",
+    "Scheduled",
     "decode",
     "due_after",
     "due_at",
+    "encode",
 ]
 
 
@@ -75,3 +94,20 @@ class Deliveries(Protocol):
         self, key: tuple[bytes, int], waits: Sequence[tuple[int, int]]
     ) -> list[tuple[bytes, bytes]]:
         """Return the changes that schedule offsets of a held entry, to be appended atomically."""
+
+
+class HeldEntries(Protocol):
+    """The batches that are not scheduled yet."""
+
+    def __len__(self) -> int: ...
+
+    def next_ready(self) -> Held | None:
+        """Return the item to schedule next."""
+
+    def put_last(self, item: Held) -> None:
+        """Move an item that cannot be scheduled now behind the other ready ones."""
+
+    def decisions(
+        self, keys: Iterable[tuple[bytes, int]], owner: int, *, is_commit: bool, now_ms: int
+    ) -> list[tuple[bytes, bytes]]:
+        """Return the changes that record an owner's outcome for its entries in some queues."""

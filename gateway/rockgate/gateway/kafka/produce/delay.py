@@ -15,11 +15,11 @@ from rockgate.protocol.entry import DELAYED
 from rockgate.protocol.kafka.records.batch import BatchHeader, Buffer
 from rockgate.protocol.kafka.records.sifting import Wanted
 from rockgate.store.api.append import Appended, Appender, Draft, Intake, Stamp
-from rockgate.store.api.delay import Deliveries
-from rockgate.store.api.held import (
+from rockgate.store.api.delay import (
     HELD_TOPIC,
     NOBODY,
     UNDECIDED,
+    Deliveries,
     HeldChangeKind,
     HeldEntries,
     Hold,

@@ -15,8 +15,15 @@ from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
 from rockgate.store.api.append import Appender
 from rockgate.store.api.clock import Clock
-from rockgate.store.api.delay import Deliveries
-from rockgate.store.api.held import HELD_TOPIC, Held, HeldChangeKind, HeldEntries, Scheduled, encode
+from rockgate.store.api.delay import (
+    HELD_TOPIC,
+    Deliveries,
+    Held,
+    HeldChangeKind,
+    HeldEntries,
+    Scheduled,
+    encode,
+)
 from rockgate.store.api.log import Log, PageResidency
 from rockgate.store.api.problems import Complaint, Remembered
 from rockgate.store.api.queues import Queues, Unit

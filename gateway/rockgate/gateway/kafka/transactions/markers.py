@@ -15,8 +15,7 @@ from rockgate.protocol.kafka.records.batch import stamp
 from rockgate.protocol.kafka.records.control import Marker, MarkerType, build_marker
 from rockgate.store.api.append import Appender, Draft, Intake
 from rockgate.store.api.clock import Clock
-from rockgate.store.api.delay import Deliveries
-from rockgate.store.api.held import HeldEntries
+from rockgate.store.api.delay import Deliveries, HeldEntries
 from rockgate.store.api.log import Epochs
 from rockgate.store.api.queues import Queues
 from rockgate.store.api.read import Reader
