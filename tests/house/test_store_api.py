@@ -12,7 +12,6 @@ from rockgate.store.api import (
     clock,
     delay,
     half,
-    held,
     log,
     progress,
     queues,
@@ -74,7 +73,7 @@ def the_store_has_a_flushed_log(concrete: Store) -> store.FlushedLog:
     return concrete
 
 
-def held_entries_are_some(concrete: HeldEntries) -> held.HeldEntries:
+def held_entries_are_some(concrete: HeldEntries) -> delay.HeldEntries:
     return concrete
 
 

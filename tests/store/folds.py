@@ -24,6 +24,9 @@ from rockgate.store.delay.changes import (
 from rockgate.store.delay.fold import Delay
 from rockgate.store.delay.held import HELD_TOPIC, HeldEntries
 from rockgate.store.half import HALF_TOPIC, HalfMessages
+from rockgate.store.inflight import changes as inflight
+from rockgate.store.inflight.changes import INFLIGHT_TOPIC
+from rockgate.store.inflight.fold import MessagesInFlight
 from rockgate.store.progress.progress import Key, Progress
 from rockgate.store.progress.records import (
     PROGRESS_TOPIC,
@@ -440,6 +443,89 @@ def _view_empty(fold: EmptyBesideTopics) -> Mapping[Any, object]:
     return found
 
 
+# Messages in flight, beside the topics that the fold asks and listens to.
+
+
+class InFlightBesideTopics:
+    """The fold behind the one of topics, as a server has them; slices of topics begin with T."""
+
+    name = "in flight"
+    topics = frozenset((INFLIGHT_TOPIC, TOPICS_TOPIC))
+
+    def __init__(self) -> None:
+        self.known = Topics(MemoryJournal(), slice_cost=1)
+        self.fold = MessagesInFlight(self.known, slice_cost=1)
+
+    def apply(self, change: Change) -> None:
+        (self.known if change.topic == TOPICS_TOPIC else self.fold).apply(change)
+
+    def snapshot(self) -> Iterator[bytes]:
+        yield from (b"T" + piece for piece in self.known.snapshot())
+        yield from self.fold.snapshot()
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        pieces = list(slices)
+        self.known.restore([piece[1:] for piece in pieces if piece[:1] == b"T"])
+        self.fold.restore([piece for piece in pieces if piece[:1] != b"T"])
+
+    def clear(self) -> None:
+        self.known.clear()
+        self.fold.clear()
+
+
+_OFFSETS = st.lists(st.integers(0, 12), unique=True, max_size=5).map(sorted)
+_INFLIGHT_OPERATIONS = st.one_of(
+    st.tuples(
+        st.just("acquire"), _GROUPS, _TOPICS, _QUEUES, _OFFSETS, st.integers(0, 9), st.booleans()
+    ),
+    st.tuples(st.just("extend"), _GROUPS, _TOPICS, _QUEUES, _OFFSETS, st.integers(0, 9)),
+    st.tuples(st.just("end"), _GROUPS, _TOPICS, _QUEUES, _OFFSETS),
+    st.tuples(st.just("reset"), _GROUPS, _TOPICS, _QUEUES, st.integers(0, 12)),
+    st.tuples(st.just("drop"), _GROUPS),
+    st.tuples(st.just("deletion"), _TOPICS),
+)
+
+
+def _inflight_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
+    names = [Created(f"t{life}", topic_id(life), 4, 6, False, {}) for life in range(3)]
+    bodies = [(TOPICS_TOPIC, body) for body in encode(TopicChangeKind.CREATE, names)]
+    for what, *values in operations:
+        change: inflight.Acquire | inflight.Extend | inflight.End | inflight.Reset | inflight.Drop
+        if what == "deletion":
+            ids = [topic_id(values[0])]
+            bodies += [(TOPICS_TOPIC, body) for body in encode(TopicChangeKind.DELETE, ids)]
+            continue
+        if what == "drop":
+            change = inflight.Drop(values[0])
+        else:
+            group, topic, queue_id, offsets, *rest = values
+            where = group, topic_id(topic), queue_id
+            if what == "reset":
+                change = inflight.Reset(*where, offsets)
+            elif what == "acquire":
+                runs, end = inflight.runs_of(offsets), max(offsets, default=0) + 1
+                change = inflight.Acquire(*where, 0, end, rest[0], rest[1], runs)
+            elif what == "extend":
+                change = inflight.Extend(*where, rest[0], inflight.runs_of(offsets))
+            else:
+                reason = inflight.EndReason.ACKNOWLEDGED
+                change = inflight.End(*where, reason, inflight.runs_of(offsets))
+        bodies.append((INFLIGHT_TOPIC, inflight.encode(change)))
+    return bodies
+
+
+def _view_inflight(beside: InFlightBesideTopics) -> Mapping[Any, object]:
+    fold = beside.fold
+    windows = {window.key: window for window in fold.walk() if window is not None}
+    assert len(windows) == len(fold)
+    assert sum(map(len, windows.values())) == fold.count
+    by_group = {w.key for group in fold.groups() for w in fold.of_group(group)}
+    assert by_group == set(windows), "every index leads to the same windows"
+    return {
+        key: (window.end, window.position, list(window.all())) for key, window in windows.items()
+    }
+
+
 def _view_halves(halves: HalfMessages) -> Mapping[Any, object]:
     items: dict[Any, object] = {half.offset: half for half in halves.all()}
     outcomes = {("outcome", offset): halves.outcome(offset) for offset in range(-1, 40)}
@@ -447,6 +533,13 @@ def _view_halves(halves: HalfMessages) -> Mapping[Any, object]:
 
 
 FOLDS = [
+    FoldCase(
+        "in flight",
+        INFLIGHT_TOPIC,
+        InFlightBesideTopics,
+        st.lists(_INFLIGHT_OPERATIONS, max_size=30).map(_inflight_changes),
+        _view_inflight,
+    ),
     FoldCase(
         "empty offsets",
         DELAY_TOPIC,

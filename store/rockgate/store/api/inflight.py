@@ -1,0 +1,60 @@
+"""Messages in flight: acquired by members of a group for a time, and acknowledged one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from rockgate.store.inflight.changes import (
+    INFLIGHT_TOPIC,
+    Acquire,
+    Drop,
+    End,
+    EndReason,
+    Extend,
+    Reset,
+    encode,
+    runs_of,
+)
+from rockgate.store.inflight.window import InFlight, Window
+
+__all__ = [
+    "INFLIGHT_TOPIC",
+    "Acquire",
+    "Drop",
+    "End",
+    "EndReason",
+    "Extend",
+    "InFlight",
+    "MessagesInFlight",
+    "Reset",
+    "Window",
+    "encode",
+    "runs_of",
+]
+
+
+class MessagesInFlight(Protocol):
+    """A window for each group and queue that is consumed by acquiring."""
+
+    count: int
+    """Offsets in flight, of all windows."""
+
+    def find(self, group: str, topic_id: bytes, queue_id: int) -> Window | None:
+        """Return the window of a group at a queue."""
+
+    def of_group(self, group: str) -> list[Window]:
+        """Return the windows of a group."""
+
+    def walk(self) -> Iterator[Window | None]:
+        """Yield all windows, and None for empty places; the caller may pause after any."""
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When the next window is to be looked at."""
+
+    def due(self, now_ms: int, count_max: int) -> list[Window]:
+        """Return windows with deadlines that have passed, each once; what is left comes later."""
+
+    def look_at(self, window: Window, when_ms: int) -> None:
+        """Let a window be due once this time has passed."""

@@ -1,0 +1,1 @@
+"""Messages in flight: acquired by members of a group for a time, and acknowledged one by one."""

@@ -1,0 +1,134 @@
+"""Records of messages in flight in the log. docs/internals/pop.md specifies them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import Any, Final
+
+import msgspec
+
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.state.fold import Change, check_format
+
+INFLIGHT_TOPIC: Final = b"rmq_sys_rockgate_inflight"
+FORMAT: Final = 1
+_WHAT: Final = f"record of {INFLIGHT_TOPIC.decode()}"
+
+
+class InFlightChangeKind(IntEnum):
+    """What a change does. Part of the format on disk: never change a value."""
+
+    ACQUIRE = 1
+    EXTEND = 2
+    END = 3
+    RESET = 4
+    DROP = 5
+
+
+class EndReason(IntEnum):
+    """Why an offset is in flight no more. Part of the format on disk: never change a value."""
+
+    ACKNOWLEDGED = 1
+    MOVED = 2
+    DISCARDED = 3
+    LOST = 4
+
+
+class Acquire(msgspec.Struct, array_like=True, frozen=True):
+    """Offsets were handed out, and everything before `end` was looked at."""
+
+    group: str
+    topic_id: bytes
+    queue_id: int
+    first: int
+    """Where the window begins if there is none yet."""
+    end: int
+    deadline_ms: int
+    is_in_place: bool
+    """Whether they come again at the same offsets, and are not moved to a retry topic."""
+    runs: Sequence[int]
+
+
+class Extend(msgspec.Struct, array_like=True, frozen=True):
+    """Offsets have another deadline."""
+
+    group: str
+    topic_id: bytes
+    queue_id: int
+    deadline_ms: int
+    runs: Sequence[int]
+
+
+class End(msgspec.Struct, array_like=True, frozen=True):
+    """Offsets are in flight no more."""
+
+    group: str
+    topic_id: bytes
+    queue_id: int
+    reason: EndReason
+    runs: Sequence[int]
+
+
+class Reset(msgspec.Struct, array_like=True, frozen=True):
+    """A window begins at another offset, with nothing in flight."""
+
+    group: str
+    topic_id: bytes
+    queue_id: int
+    offset: int
+
+
+class Drop(msgspec.Struct, array_like=True, frozen=True):
+    """A group has no windows any more."""
+
+    group: str
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_TYPES: Final = {
+    InFlightChangeKind.ACQUIRE: Acquire,
+    InFlightChangeKind.EXTEND: Extend,
+    InFlightChangeKind.END: End,
+    InFlightChangeKind.RESET: Reset,
+    InFlightChangeKind.DROP: Drop,
+}
+_LEADS: Final = {type_: bytes((FORMAT, kind)) for kind, type_ in _TYPES.items()}
+_DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
+    int(kind): msgspec.msgpack.Decoder(type_) for kind, type_ in _TYPES.items()
+}
+
+
+def encode(change: Acquire | Extend | End | Reset | Drop) -> bytes:
+    """Return a change's body."""
+    return _LEADS[type(change)] + _encode(change)
+
+
+def decode(change: Change) -> Any:
+    """Return what an entry says; StoreCorrupt if it cannot be read."""
+    body = change.body
+    if not body or body[0] != FORMAT:
+        check_format(body[0] if body else 0, FORMAT, _WHAT, change.position)
+    try:
+        return _DECODERS[body[1]].decode(body[2:])
+    except (KeyError, IndexError, msgspec.MsgspecError) as error:
+        raise StoreCorrupt(_WHAT, change.position, f"{type(error).__name__} {error}") from error
+
+
+def runs_of(offsets: Iterable[int]) -> list[int]:
+    """Return ascending offsets as runs: first, count, first, count."""
+    runs: list[int] = []
+    following = -1
+    for offset in offsets:
+        if offset == following:
+            runs[-1] += 1
+        else:
+            runs += (offset, 1)
+        following = offset + 1
+    return runs
+
+
+def offsets_of(runs: Sequence[int]) -> Iterator[int]:
+    """Yield the offsets of runs."""
+    for at in range(0, len(runs) - 1, 2):
+        yield from range(runs[at], runs[at] + runs[at + 1])

@@ -1,0 +1,258 @@
+"""The fold of messages in flight: a window for each group and queue that is consumed by acquiring.
+
+docs/internals/pop.md specifies it. Deadlines are in buckets by time, each with the windows that have
+something to look at then: memory grows with windows, and not with messages.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
+from typing import Final, Protocol, TypeVar
+
+import msgspec
+
+from rockgate.store.errors import StoreCorrupt
+from rockgate.store.inflight.changes import (
+    FORMAT,
+    INFLIGHT_TOPIC,
+    Acquire,
+    Drop,
+    End,
+    Extend,
+    Reset,
+    decode,
+    offsets_of,
+)
+from rockgate.store.inflight.window import DELIVERIES_MAX, IN_FLIGHT_MAX, InFlight, Key, Window
+from rockgate.store.state.fold import Change, check_format
+from rockgate.store.state.roster import Roster
+from rockgate.store.state.snapshot_slices import Measured, pack_array, sliced
+from rockgate.store.state.topic import Topic
+
+Name = TypeVar("Name", str, bytes)
+BUCKET_MS: Final = 250
+_SLICE_COST: Final = 4_000
+_VERSION: Final = bytes((FORMAT,))
+_ITEM: Final = struct.Struct(">qqH")
+_IN_PLACE: Final = 0x8000
+
+
+class _Saved(msgspec.Struct, array_like=True, frozen=True):
+    """A window in a snapshot."""
+
+    group: str
+    topic_id: bytes
+    queue_id: int
+    end: int
+    position: int
+    items: bytes
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[_Saved]).decode
+
+
+class TopicLives(Protocol):
+    """Which topics there are, and whom to tell when one is gone."""
+
+    on_deleted: list[Callable[[Topic], None]]
+
+    def find_id(self, topic_id: bytes, /) -> Topic | None:
+        """Return a topic by id, or None."""
+
+
+class MessagesInFlight:
+    """All windows."""
+
+    name: Final = "in flight"
+    topics: Final = frozenset({INFLIGHT_TOPIC})
+
+    def __init__(self, topics: TopicLives, slice_cost: int = _SLICE_COST) -> None:
+        self._topics = topics
+        self._slice_cost = slice_cost
+        self._windows: dict[Key, Window] = {}
+        self._roster: Roster[Window] = Roster()
+        self._of_group: dict[str, dict[Key, Window]] = {}
+        self._of_topic: dict[bytes, dict[Key, Window]] = {}
+        self._buckets: dict[int, dict[Window, None]] = {}
+        self._times: list[int] = []
+        """A heap of the buckets there are."""
+        self.count = 0
+        """Offsets in flight, of all windows."""
+        topics.on_deleted.append(self._forget_topic)
+
+    def __len__(self) -> int:
+        return len(self._windows)
+
+    def find(self, group: str, topic_id: bytes, queue_id: int) -> Window | None:
+        """Return the window of a group at a queue."""
+        return self._windows.get((group, topic_id, queue_id))
+
+    def of_group(self, group: str) -> list[Window]:
+        """Return the windows of a group."""
+        return list(self._of_group.get(group, {}).values())
+
+    def groups(self) -> list[str]:
+        """Return the groups that have windows."""
+        return list(self._of_group)
+
+    def walk(self) -> Iterator[Window | None]:
+        """Yield all windows, and None for empty places; the caller may pause after any."""
+        for _, window in self._roster.walk():
+            yield window
+
+    # Deadlines
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When the next window is to be looked at."""
+        return self._times[0] * BUCKET_MS if self._times else None
+
+    def due(self, now_ms: int, count_max: int) -> list[Window]:
+        """Return windows with deadlines that have passed, each once; what is left comes later."""
+        found: dict[Window, None] = {}
+        while self._times and self._times[0] * BUCKET_MS <= now_ms and len(found) < count_max:
+            bucket = self._buckets[self._times[0]]
+            while bucket and len(found) < count_max:
+                window, _ = bucket.popitem()
+                if self._windows.get(window.key) is window:
+                    found[window] = None
+            if not bucket:
+                del self._buckets[heappop(self._times)]
+        return list(found)
+
+    def look_at(self, window: Window, when_ms: int) -> None:
+        """Let a window be due once this time has passed."""
+        number = -(-when_ms // BUCKET_MS)
+        bucket = self._buckets.get(number)
+        if bucket is None:
+            bucket = self._buckets[number] = {}
+            heappush(self._times, number)
+        bucket[window] = None
+
+    # Changes
+
+    def apply(self, change: Change) -> None:
+        """Take one change in."""
+        what = decode(change)
+        position = change.position
+        if isinstance(what, Drop):
+            for window in self.of_group(what.group):
+                if window.position < position:
+                    self._remove(window)
+            return
+        key: Key = what.group, what.topic_id, what.queue_id
+        window = self._windows.get(key)
+        if window is None:
+            if isinstance(what, Acquire) and self._topics.find_id(what.topic_id) is not None:
+                window = self._add(Window(key, what.first, -1))
+            elif isinstance(what, Reset) and self._topics.find_id(what.topic_id) is not None:
+                window = self._add(Window(key, what.offset, -1))
+            else:
+                return
+        if window.position >= position:
+            return
+        window.position = position
+        had = len(window)
+        if isinstance(what, Acquire):
+            window.acquire(
+                offsets_of(what.runs), what.end, what.deadline_ms, is_in_place=what.is_in_place
+            )
+            if what.runs:
+                self.look_at(window, what.deadline_ms)
+        elif isinstance(what, Extend):
+            window.extend(offsets_of(what.runs), what.deadline_ms)
+            self.look_at(window, what.deadline_ms)
+        elif isinstance(what, End):
+            window.finish(offsets_of(what.runs))
+        elif isinstance(what, Reset):
+            window.reset(what.offset)
+        self.count += len(window) - had
+
+    def _add(self, window: Window) -> Window:
+        self._windows[window.key] = window
+        self._of_group.setdefault(window.key[0], {})[window.key] = window
+        self._of_topic.setdefault(window.key[1], {})[window.key] = window
+        window.place = self._roster.add(window)
+        self.count += len(window)
+        return window
+
+    def _remove(self, window: Window) -> None:
+        self._roster.remove(window.place)
+        del self._windows[window.key]
+        _take_out(self._of_group, window.key[0], window)
+        _take_out(self._of_topic, window.key[1], window)
+        self.count -= len(window)
+
+    def _forget_topic(self, topic: Topic) -> None:
+        for window in list(self._of_topic.get(topic.id, {}).values()):
+            self._remove(window)
+
+    # Snapshots
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Hand out all windows, each whole."""
+        for windows in sliced(self._encoded(), self._slice_cost):
+            yield _VERSION + pack_array(windows)
+
+    def _encoded(self) -> Iterator[Measured[bytes]]:
+        for _, window in self._roster.walk():
+            if window is None:
+                yield 1, 0, None
+                continue
+            items = b"".join(
+                _ITEM.pack(
+                    each.offset,
+                    each.deadline_ms,
+                    each.deliveries | (_IN_PLACE if each.is_in_place else 0),
+                )
+                for each in window.all()
+            )
+            saved = _encode(_Saved(*window.key, window.end, window.position, items))
+            yield 4 + len(window), len(saved), saved
+
+    def restore(self, slices: Iterable[bytes]) -> None:
+        """Replace everything by what the slices hold."""
+        self.clear()
+        what = "snapshot of messages in flight"
+        for piece in slices:
+            check_format(piece[0] if piece else 0, FORMAT, what)
+            try:
+                for saved in _decode(piece[1:]):
+                    self._restore(saved)
+            except (msgspec.MsgspecError, struct.error, ValueError) as error:
+                raise StoreCorrupt(what, 0, str(error)) from error
+
+    def _restore(self, saved: _Saved) -> None:
+        if len(saved.items) > IN_FLIGHT_MAX * _ITEM.size:
+            raise ValueError("a window holds too many offsets")
+        window = Window((saved.group, saved.topic_id, saved.queue_id), saved.end, saved.position)
+        for offset, deadline_ms, flags in _ITEM.iter_unpack(saved.items):
+            window.put(InFlight(offset, deadline_ms, flags & DELIVERIES_MAX, bool(flags & _IN_PLACE)))
+        known = self._windows.get(window.key)
+        if known is not None:
+            if known.position >= window.position:
+                return
+            self._remove(known)
+        self._add(window)
+        for item in window.all():
+            self.look_at(window, item.deadline_ms)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._windows.clear()
+        self._of_group.clear()
+        self._of_topic.clear()
+        self._roster.clear()
+        self._buckets.clear()
+        self._times.clear()
+        self.count = 0
+
+
+def _take_out(index: dict[Name, dict[Key, Window]], name: Name, window: Window) -> None:
+    windows = index[name]
+    del windows[window.key]
+    if not windows:
+        del index[name]

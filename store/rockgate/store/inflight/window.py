@@ -1,0 +1,147 @@
+"""What one group has in flight of one queue.
+
+docs/internals/pop.md has the state table. A window decides by the times it is given; it has no
+clock, and nothing in it is written anywhere but by the fold that applies changes to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+IN_FLIGHT_MAX: Final = 10_000
+"""Offsets of one window: a snapshot holds them in one slice, and a look at all takes a millisecond."""
+DELIVERIES_MAX: Final = 0x7FFF
+_IN_PLACE: Final = 0x8000
+_COUNT_BITS: Final = 16
+
+Key = tuple[str, bytes, int]
+"""Group, topic id, queue id."""
+
+
+class InFlight(msgspec.Struct, frozen=True, gc=False):
+    """One offset in flight."""
+
+    offset: int
+    deadline_ms: int
+    deliveries: int
+    is_in_place: bool
+
+
+class Window:
+    """The offsets in flight, in ascending order, and where the rest of the queue begins."""
+
+    __slots__ = ("_items", "committed", "end", "key", "place", "position", "scanned")
+
+    def __init__(self, key: Key, end: int, position: int) -> None:
+        self.key = key
+        self.end = end
+        """From here on nothing was handed out."""
+        self.position = position
+        """Of the last change."""
+        self.place = -1
+        self.scanned = end
+        """From here on nothing was looked at; in memory only, a restart looks again."""
+        self.committed = -1
+        """The offset that was last committed for it; -1 if that is not known. In memory only."""
+        # Deadline, in place and count in one integer: a tuple for each would take five times that.
+        self._items: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def room(self) -> int:
+        """How many more offsets may be in flight."""
+        return IN_FLIGHT_MAX - len(self._items)
+
+    @property
+    def start(self) -> int:
+        """Everything before it is finished."""
+        return next(iter(self._items), self.end)
+
+    def find(self, offset: int) -> InFlight | None:
+        """Return one that is in flight."""
+        packed = self._items.get(offset)
+        return None if packed is None else _unpack(offset, packed)
+
+    def holds(self, offset: int, deadline_ms: int) -> bool:
+        """Say whether an offset is in flight as it was handed out with this deadline."""
+        packed = self._items.get(offset)
+        return packed is not None and packed >> _COUNT_BITS == deadline_ms
+
+    def all(self) -> Iterator[InFlight]:
+        """Yield all that are in flight; read it before the next change."""
+        return (_unpack(offset, packed) for offset, packed in self._items.items())
+
+    def expired(self, now_ms: int, *, is_in_place: bool) -> list[InFlight]:
+        """Return those whose deadline has passed, of one kind."""
+        return [
+            _unpack(offset, packed)
+            for offset, packed in self._items.items()
+            if packed >> _COUNT_BITS <= now_ms and bool(packed & _IN_PLACE) is is_in_place
+        ]
+
+    def next_deadline(self) -> int | None:
+        """Return the earliest deadline; None without any."""
+        return min(self._items.values()) >> _COUNT_BITS if self._items else None
+
+    # Changes: only the fold makes them
+
+    def acquire(
+        self, offsets: Iterable[int], end: int, deadline_ms: int, *, is_in_place: bool
+    ) -> None:
+        """Put offsets in flight, or hand some out again."""
+        items = self._items
+        lead = deadline_ms << _COUNT_BITS | (_IN_PLACE if is_in_place else 0)
+        is_sorted = True
+        last = self.end - 1
+        for offset in offsets:
+            known = items.get(offset)
+            if known is not None:
+                items[offset] = lead | min((known & DELIVERIES_MAX) + 1, DELIVERIES_MAX)
+                continue
+            items[offset] = lead | 1
+            is_sorted = is_sorted and offset > last
+            last = offset
+        if not is_sorted:
+            self._items = dict(sorted(items.items()))
+        self.end = max(self.end, end)
+        self.scanned = max(self.scanned, self.end)
+
+    def extend(self, offsets: Iterable[int], deadline_ms: int) -> None:
+        """Give offsets another deadline."""
+        items = self._items
+        mask = (1 << _COUNT_BITS) - 1
+        for offset in offsets:
+            known = items.get(offset)
+            if known is not None:
+                items[offset] = deadline_ms << _COUNT_BITS | known & mask
+
+    def finish(self, offsets: Iterable[int]) -> None:
+        """Take offsets out."""
+        items = self._items
+        for offset in offsets:
+            items.pop(offset, None)
+        if not items:
+            # A dictionary keeps the room of what was deleted, and finding its first item passes it.
+            self._items = {}
+
+    def reset(self, offset: int) -> None:
+        """Begin elsewhere, with nothing in flight."""
+        self._items = {}
+        self.end = self.scanned = offset
+        self.committed = -1
+
+    def put(self, item: InFlight) -> None:
+        """Take one in from a snapshot."""
+        flags = (_IN_PLACE if item.is_in_place else 0) | item.deliveries
+        self._items[item.offset] = item.deadline_ms << _COUNT_BITS | flags
+
+
+def _unpack(offset: int, packed: int) -> InFlight:
+    return InFlight(
+        offset, packed >> _COUNT_BITS, packed & DELIVERIES_MAX, bool(packed & _IN_PLACE)
+    )

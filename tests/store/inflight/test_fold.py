@@ -1,0 +1,155 @@
+"""The fold of messages in flight: windows by group and queue, and when to look at them."""
+
+from __future__ import annotations
+
+from tests.store.journals import MemoryJournal, change_at
+
+from rockgate.store.inflight.changes import (
+    INFLIGHT_TOPIC,
+    Acquire,
+    Drop,
+    End,
+    EndReason,
+    Extend,
+    Reset,
+    encode,
+)
+from rockgate.store.inflight.fold import BUCKET_MS, MessagesInFlight
+from rockgate.store.inflight.window import Window
+from rockgate.store.state.topicchanges import NewTopic
+from rockgate.store.state.topics import Topics
+
+
+class World:
+    """A fold beside topics a and b, fed change by change."""
+
+    def __init__(self) -> None:
+        self.journal = MemoryJournal()
+        self.topics = Topics(self.journal)
+        self.journal.attach(self.topics)
+        self.a, self.b = self.topics.create_many(
+            [NewTopic(name=name, queue_count=4) for name in ("a", "b")]
+        )
+        self.fold = MessagesInFlight(self.topics)
+        self.position = 1_000
+
+    def apply(self, change: Acquire | End | Extend | Reset | Drop) -> None:
+        self.position += 100
+        self.fold.apply(change_at(self.position, INFLIGHT_TOPIC, encode(change)))
+
+    def acquire(self, *offsets: int, group: str = "g", queue: int = 0, deadline: int = 1_000) -> None:
+        runs = [number for offset in offsets for number in (offset, 1)]
+        end = max(offsets, default=0) + 1
+        self.apply(Acquire(group, self.a.id, queue, 0, end, deadline, False, runs))
+
+    def window(self, group: str = "g", queue: int = 0) -> Window:
+        found = self.fold.find(group, self.a.id, queue)
+        assert found is not None
+        return found
+
+
+def test_a_window_comes_with_the_first_acquisition() -> None:
+    w = World()
+    assert w.fold.find("g", w.a.id, 0) is None
+    w.acquire(3, 4)
+    assert (w.window().start, w.window().end, len(w.window()), w.fold.count) == (3, 5, 2, 2)
+
+
+def test_groups_have_windows_of_their_own() -> None:
+    w = World()
+    w.acquire(3)
+    w.acquire(3, group="h")
+    w.apply(End("h", w.a.id, 0, EndReason.ACKNOWLEDGED, [3, 1]))
+    assert len(w.window("g")) == 1
+    assert len(w.window("h")) == 0
+    assert w.fold.count == 1
+
+
+def test_an_end_or_an_extension_without_a_window_is_ignored() -> None:
+    w = World()
+    w.apply(End("g", w.a.id, 0, EndReason.LOST, [3, 1]))
+    w.apply(Extend("g", w.a.id, 0, 5, [3, 1]))
+    assert len(w.fold) == 0
+
+
+def test_an_acquisition_of_a_topic_that_is_gone_makes_no_window() -> None:
+    w = World()
+    w.topics.delete([w.a])
+    w.acquire(3)
+    assert len(w.fold) == 0
+
+
+def test_a_deleted_topic_takes_its_windows_along() -> None:
+    w = World()
+    w.acquire(3)
+    w.apply(Acquire("g", w.b.id, 1, 0, 5, 1_000, False, [2, 2]))
+    w.topics.delete([w.a])
+    assert w.fold.find("g", w.a.id, 0) is None
+    assert w.fold.find("g", w.b.id, 1) is not None
+    assert w.fold.count == 2
+
+
+def test_a_dropped_group_has_no_windows() -> None:
+    w = World()
+    w.acquire(3)
+    w.acquire(3, group="h")
+    w.apply(Drop("g"))
+    assert w.fold.of_group("g") == []
+    assert [window.key[0] for window in w.fold.of_group("h")] == ["h"]
+    assert w.fold.count == 1
+
+
+def test_a_window_is_due_after_its_deadline_and_never_before() -> None:
+    w = World()
+    w.acquire(3, deadline=1_001)
+    assert w.fold.due(1_000, 10) == []
+    assert w.fold.due(1_001 + BUCKET_MS, 10) == [w.window()]
+    assert w.fold.due(1_001 + BUCKET_MS, 10) == [], "it is handed out once"
+    assert w.fold.next_due_ms is None
+
+
+def test_windows_that_are_due_together_come_in_parts() -> None:
+    w = World()
+    for queue in range(4):
+        w.acquire(3, queue=queue, deadline=100)
+    first, rest = w.fold.due(1_000, 3), w.fold.due(1_000, 3)
+    assert {window.key[2] for window in first + rest} == {0, 1, 2, 3}
+    assert (len(first), len(rest)) == (3, 1)
+
+
+def test_a_window_that_is_gone_is_not_due() -> None:
+    w = World()
+    w.acquire(3, deadline=100)
+    w.apply(Drop("g"))
+    assert w.fold.due(1_000, 3) == []
+
+
+def test_buckets_do_not_grow_with_what_is_acquired() -> None:
+    w = World()
+    for offset in range(500):
+        w.acquire(offset, deadline=1_000 + offset % 10)
+        w.apply(End("g", w.a.id, 0, EndReason.ACKNOWLEDGED, [offset, 1]))
+    assert len(w.fold.due(10_000, 1_000)) == 1
+
+
+def test_a_restored_window_is_due_as_before() -> None:
+    w = World()
+    w.acquire(3, 7, deadline=2_000)
+    slices = list(w.fold.snapshot())
+    again = MessagesInFlight(w.topics)
+    again.restore(slices)
+    [window] = again.due(3_000, 10)
+    assert [(each.offset, each.deadline_ms, each.deliveries) for each in window.all()] == [
+        (3, 2_000, 1),
+        (7, 2_000, 1),
+    ]
+    assert again.count == 2
+
+
+def test_a_change_that_a_window_has_is_not_applied_again() -> None:
+    w = World()
+    w.acquire(3)
+    w.position -= 100
+    w.acquire(3)
+    found = w.window().find(3)
+    assert found is not None and found.deliveries == 1
