@@ -114,6 +114,11 @@ REQUESTS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.POP_MESSAGE: pop.PopHeader,
     RequestCode.ACK_MESSAGE: pop.AckHeader,
     RequestCode.CHANGE_MESSAGE_INVISIBLETIME: pop.ChangeInvisibleHeader,
+    RequestCode.BATCH_ACK_MESSAGE: NoHeader,
+    RequestCode.PEEK_MESSAGE: pop.PeekHeader,
+    RequestCode.NOTIFICATION: pop.NotificationHeader,
+    RequestCode.POLLING_INFO: pop.PollingInfoHeader,
+    RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: NoHeader,
     RequestCode.SCAN_DELAYS: admin.ScanDelaysHeader,
     RequestCode.DESCRIBE_DELAYS: admin.DescribeHeader,
     RequestCode.CANCEL_DELAY: admin.NamedHeader,
@@ -150,6 +155,9 @@ ANSWERS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.RECALL_MESSAGE: send.RecalledHeader,
     RequestCode.POP_MESSAGE: pop.PoppedHeader,
     RequestCode.CHANGE_MESSAGE_INVISIBLETIME: pop.ChangedInvisibleHeader,
+    RequestCode.PEEK_MESSAGE: pop.PoppedHeader,
+    RequestCode.NOTIFICATION: pop.NotifiedHeader,
+    RequestCode.POLLING_INFO: pop.PollingInfoAnswer,
 }
 """What the answer to a request carries in its header; what is not here carries nothing."""
 

@@ -65,3 +65,50 @@ class ChangedInvisibleHeader(msgspec.Struct, frozen=True, kw_only=True, rename="
     pop_time: Int64
     invisible_time: Int64
     revive_qid: Int32
+
+
+class PeekHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """200052: messages that could be popped, left where they are."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    max_msg_nums: Int32
+    bname: str | None = None
+
+
+class NotificationHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """200054: tell when there is something to pop."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    poll_time: Int64
+    born_time: Int64
+    order: bool = False
+    attempt_id: str | None = None
+    exp_type: str | None = None
+    exp: str | None = None
+    bname: str | None = None
+
+
+class NotifiedHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Whether there is, and whether too many wait already."""
+
+    has_msg: bool
+    polling_full: bool = False
+
+
+class PollingInfoHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """200055: how many pops wait."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    bname: str | None = None
+
+
+class PollingInfoAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How many pops wait."""
+
+    polling_num: Int32

@@ -1,0 +1,174 @@
+"""What pop puts into text: handles of messages, and which offsets of which queues were acquired.
+
+A handle is what a client hands back to acknowledge a message or to change its invisible time:
+
+    first offset of the pop | pop time | invisible time | revive queue | kind | broker | queue | offset
+
+joined by blanks; clients before 5.0.1 leave the last one out. Clients make it from the answer
+to a pop; for messages of a retry topic the broker writes it into the property POP_CK.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from rockgate.protocol.remoting.command import Buffer
+from rockgate.protocol.remoting.errors import MalformedRequest
+from rockgate.protocol.remoting.system_topics import RETRY_PREFIX
+
+ORDER_REVIVE_QUEUE: Final = 999
+"""The revive queue in handles of messages that are consumed in order."""
+NORMAL: Final = "0"
+RETRY: Final = "1"
+RETRY_V2: Final = "2"
+ACKS_MAX: Final = 4_096
+"""Entries of one batch of acknowledgements."""
+BITS_BYTES_MAX: Final = 4_096
+"""Of one entry's bits: RocketMQ's own clients set at most 64 bits."""
+_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
+
+
+class Handle(NamedTuple):
+    """One delivery of one message."""
+
+    first_offset: int
+    pop_ms: int
+    invisible_ms: int
+    revive_queue: int
+    kind: str
+    broker: str
+    queue_id: int
+
+    @property
+    def deadline_ms(self) -> int:
+        """Until when the message is invisible to others."""
+        return self.pop_ms + self.invisible_ms
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the message is consumed in order."""
+        return self.revive_queue == ORDER_REVIVE_QUEUE
+
+
+def read_handle(text: str, request: str) -> Handle:
+    """Read a handle; MalformedRequest if it is none."""
+    parts = text.split(" ")
+    if len(parts) not in (7, 8) or not all(
+        _NUMBER.fullmatch(part) for part in (*parts[:4], *parts[6:])
+    ):
+        raise MalformedRequest(request, f"extraInfo {text[:100]!r} is not a handle")
+    first, pop_ms, invisible_ms, revive = map(int, parts[:4])
+    return Handle(first, pop_ms, invisible_ms, revive, parts[4], parts[5], int(parts[6]))
+
+
+def write_handle(handle: Handle, offset: int) -> str:
+    """Return the text of a handle for one offset."""
+    return " ".join(map(str, (*handle, offset)))
+
+
+def retry_topic(topic: str, group: str) -> str:
+    """Return the topic in which a group gets messages of a topic again."""
+    return f"{RETRY_PREFIX}{group}_{topic}"
+
+
+def topic_of(topic: str, group: str, kind: str) -> str:
+    """Return the topic in which a message with a handle of some kind lies."""
+    if kind == NORMAL:
+        return topic
+    return f"{RETRY_PREFIX}{group}{'+' if kind == RETRY_V2 else '_'}{topic}"
+
+
+class Acquired(NamedTuple):
+    """What a pop acquired of one queue."""
+
+    kind: str
+    queue_id: int
+    first_offset: int
+    """Where the pop began to read."""
+    offsets: Sequence[int]
+    deliveries: Sequence[int] = ()
+    """How often each was delivered before; told to those who consume in order."""
+
+
+def start_offset_info(acquired: Iterable[Acquired]) -> str:
+    """Return where the pop began in each queue."""
+    return ";".join(f"{each.kind} {each.queue_id} {each.first_offset}" for each in acquired)
+
+
+def message_offset_info(acquired: Iterable[Acquired]) -> str:
+    """Return the offsets of each queue."""
+    return ";".join(
+        f"{each.kind} {each.queue_id} {','.join(map(str, each.offsets))}" for each in acquired
+    )
+
+
+def order_count_info(acquired: Iterable[Acquired]) -> str:
+    """Return how often messages were delivered before: each by its offset, and by queue at least.
+
+    Clients before 5.1 look at the queue alone.
+    """
+    parts = []
+    for each in acquired:
+        for offset, count in zip(each.offsets, each.deliveries, strict=True):
+            if count:
+                parts.append(f"{each.kind} qo{each.queue_id}%{offset} {count}")
+        parts.append(f"{each.kind} {each.queue_id} {min(each.deliveries, default=0)}")
+    return ";".join(parts)
+
+
+class BatchAck(msgspec.Struct, frozen=True, kw_only=True):
+    """Acknowledgements of one pop of one queue: bits from its first offset on."""
+
+    consumer_group: str = msgspec.field(name="c")
+    topic: str = msgspec.field(name="t")
+    retry: str = msgspec.field(name="r", default=NORMAL)
+    start_offset: int = msgspec.field(name="so")
+    queue_id: int = msgspec.field(name="q")
+    revive_queue_id: int = msgspec.field(name="rq", default=0)
+    pop_time: int = msgspec.field(name="pt")
+    invisible_time: int = msgspec.field(name="it")
+    bit_set: str = msgspec.field(name="b")
+    """Java's BitSet as bytes, in base64."""
+
+    def offsets(self) -> Iterator[int]:
+        """Yield the offsets whose bits are set; MalformedRequest if they cannot be read."""
+        try:
+            bits = base64.b64decode(self.bit_set, validate=True)
+        except (binascii.Error, ValueError):
+            raise MalformedRequest("BATCH_ACK_MESSAGE", "b is not base64") from None
+        if len(bits) > BITS_BYTES_MAX:
+            raise MalformedRequest("BATCH_ACK_MESSAGE", f"b has {len(bits):,} bytes")
+        number = int.from_bytes(bits, "little")
+        while number:
+            low = number & -number
+            yield self.start_offset + low.bit_length() - 1
+            number ^= low
+
+
+class BatchAckBody(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """200151: acknowledgements of many messages."""
+
+    broker_name: str | None = None
+    acks: list[BatchAck] = []
+
+
+def read_batch_ack(body: Buffer) -> BatchAckBody:
+    """Read the body of 200151; MalformedRequest if it is none, or has too many entries."""
+    try:
+        read = _decode_batch_ack(bytes(body))
+    except msgspec.MsgspecError as wrong:
+        raise MalformedRequest("BATCH_ACK_MESSAGE", str(wrong)) from None
+    if len(read.acks) > ACKS_MAX:
+        raise MalformedRequest(
+            "BATCH_ACK_MESSAGE", f"{len(read.acks):,} entries; the maximum is {ACKS_MAX:,}"
+        )
+    return read
+
+
+_decode_batch_ack = msgspec.json.Decoder(BatchAckBody).decode
