@@ -32,7 +32,7 @@ BODY = bytes(100)
 
 
 def _folds(journal: Journal, topics: Topics) -> list[Fold]:
-    return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal).all()]
+    return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal, topics).all()]
 
 
 def fill(store: Store, topic: str, count: int, first_ms: int, step_ms: float) -> None:

@@ -86,7 +86,7 @@ class Everything(Ledger):
         return self.topic_ids.to_bytes(16, "big")
 
     def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
-        self.remoting = RemotingFolds.make(journal)
+        self.remoting = RemotingFolds.make(journal, topics)
         return [*super().make_folds(journal, topics), *self.remoting.all()]
 
     def open(self) -> None:

@@ -245,7 +245,7 @@ class Folding(World):
     """A store with every fold of both wires."""
 
     def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
-        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal).all()]
+        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal, topics).all()]
 
 
 def fold_of(store: Store, wanted: str) -> Fold:

@@ -185,7 +185,7 @@ def hang(wires: BothWires, topic: str, producer_id: int) -> None:
 
     def folds(journal: Journal, topics: Topics) -> list[Fold]:
         made.append(KafkaFolds.make(journal, topics))
-        return [*made[0].all(), *RemotingFolds.make(journal).all()]
+        return [*made[0].all(), *RemotingFolds.make(journal, topics).all()]
 
     store = Store(
         DiskDirectory(wires.server.data_dir),

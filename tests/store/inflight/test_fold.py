@@ -37,7 +37,9 @@ class World:
         self.position += 100
         self.fold.apply(change_at(self.position, INFLIGHT_TOPIC, encode(change)))
 
-    def acquire(self, *offsets: int, group: str = "g", queue: int = 0, deadline: int = 1_000) -> None:
+    def acquire(
+        self, *offsets: int, group: str = "g", queue: int = 0, deadline: int = 1_000
+    ) -> None:
         runs = [number for offset in offsets for number in (offset, 1)]
         end = max(offsets, default=0) + 1
         self.apply(Acquire(group, self.a.id, queue, 0, end, deadline, False, runs))

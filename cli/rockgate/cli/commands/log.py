@@ -224,7 +224,7 @@ def _opener(config: Config) -> Opener:
     logging.getLogger("rockgate").addHandler(logging.NullHandler())
 
     def folds(journal: Journal, topics: Topics) -> list[Fold]:
-        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal).all()]
+        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal, topics).all()]
 
     def opens(directory: Directory) -> None:
         Store(

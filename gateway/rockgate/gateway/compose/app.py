@@ -220,7 +220,7 @@ class Server:
         made: list[tuple[KafkaFolds, RemotingFolds]] = []
 
         def folds(journal: Journal, topics: Topics) -> list[Fold]:
-            made.append((KafkaFolds.make(journal, topics), RemotingFolds.make(journal)))
+            made.append((KafkaFolds.make(journal, topics), RemotingFolds.make(journal, topics)))
             return [*made[0][0].all(), *made[0][1].all()]
 
         store = await open_store(data_dir, self.config.store, folds, RecordKeys(threads), host)

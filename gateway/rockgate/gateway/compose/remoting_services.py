@@ -26,6 +26,10 @@ from rockgate.gateway.remoting.messages.long_polls import LongPolls
 from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.messages.retry import Retries
 from rockgate.gateway.remoting.messages.sender import MessageKind, Sender
+from rockgate.gateway.remoting.pop.acquirer import Acquirer
+from rockgate.gateway.remoting.pop.assignment import RequestModes
+from rockgate.gateway.remoting.pop.receipts import Receipts
+from rockgate.gateway.remoting.pop.revival import Revival
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
@@ -36,7 +40,9 @@ from rockgate.gateway.visibility.aborted import AbortedBatches
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.store.half import HalfMessages
+from rockgate.store.inflight.fold import MessagesInFlight
 from rockgate.store.state.fold import Fold, Journal
+from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
 
 HEADER_ROOM = 64 * 1024
@@ -49,15 +55,29 @@ class RemotingFolds:
     settings: GroupSettings
     halves: HalfMessages
     resent: Resent
+    in_flight: MessagesInFlight
+    modes: RequestModes
 
     @classmethod
-    def make(cls, journal: Journal) -> RemotingFolds:
+    def make(cls, journal: Journal, topics: Topics) -> RemotingFolds:
         """Make them empty; the store restores them."""
-        return cls(GroupSettings(journal), HalfMessages(), Resent(journal))
+        return cls(
+            settings=GroupSettings(journal),
+            halves=HalfMessages(),
+            resent=Resent(journal),
+            in_flight=MessagesInFlight(topics),
+            modes=RequestModes(journal),
+        )
 
     def all(self) -> list[Fold]:
         """All of them, in the order that a snapshot has."""
-        return [self.settings.fold, self.halves, self.resent.fold]
+        return [
+            self.settings.fold,
+            self.halves,
+            self.resent.fold,
+            self.in_flight,
+            self.modes.fold,
+        ]
 
 
 class RemotingServices:
@@ -123,6 +143,7 @@ class RemotingServices:
             store_host=store_host,
         )
         store.retention.keep(folds.halves)
+        self._make_pop()
         self._make_admin(groups, cold_reads)
 
     def _make_senders(self) -> None:
@@ -169,6 +190,35 @@ class RemotingServices:
         self.sender.on_kind[MessageKind.HALF] = self.halves.prepare
         self.sender.on_kind[MessageKind.DELAYED] = self.delays.take
         self.sender.on_kind[MessageKind.RETRY] = self.retries.take
+
+    def _make_pop(self) -> None:
+        """Make what hands messages out one by one."""
+        store, in_flight = self.store, self.folds.in_flight
+        wake = self.poll_registry.wake_changed
+        self.acquirer = Acquirer(
+            in_flight=in_flight,
+            journal=store.appender,
+            puller=self.puller,
+            queues=store.queues,
+            topics=self.topics,
+            offsets=self.offsets,
+            clock=store.clock,
+            broker_name=self.config.broker_name,
+        )
+        self.receipts = Receipts(
+            in_flight=in_flight, journal=store.appender, clock=store.clock, wake=wake
+        )
+        self.revival = Revival(
+            in_flight=in_flight,
+            journal=store.appender,
+            puller=self.puller,
+            queues=store.queues,
+            lookup=store.topics,
+            topics=self.topics,
+            progress=store.progress,
+            clock=store.clock,
+            wake=wake,
+        )
 
     def _make_admin(self, groups: Groups, cold_reads: ColdReads) -> None:
         """Make what administrators ask."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rockgate.gateway.compose.remoting_services import HEADER_ROOM, RemotingServices
+from rockgate.gateway.remoting.pop.assignment import AssignmentRequests
+from rockgate.gateway.remoting.pop.requests import PopRequests
 from rockgate.gateway.remoting.processors.admin import OperatorRequests
 from rockgate.gateway.remoting.processors.broker import BrokerRequests
 from rockgate.gateway.remoting.processors.clients import ClientRequests
@@ -41,6 +43,8 @@ class Families:
     groups: GroupRequests
     queries: Queries
     broker: BrokerRequests
+    pops: PopRequests
+    assignments: AssignmentRequests
     operators: OperatorRequests
 
 
@@ -106,6 +110,14 @@ def families(services: RemotingServices, address: str) -> Families:
             clients=clients,
         ),
         broker=BrokerRequests(store=store, config=config, address=address),
+        pops=_pops(services),
+        assignments=AssignmentRequests(
+            modes=services.folds.modes,
+            topics=topics,
+            clients=clients,
+            durability=services.durability,
+            broker_name=name,
+        ),
         operators=_operators(services),
     )
 
@@ -124,6 +136,23 @@ def _pulls(services: RemotingServices) -> Pulls:
         size_max=min(config.pull_bytes_max, config.frame_bytes_max - HEADER_ROOM),
         suspend_ms_max=config.suspend_ms_max,
         polls=services.polls,
+    )
+
+
+def _pops(services: RemotingServices) -> PopRequests:
+    config, store = services.config, services.store
+    return PopRequests(
+        acquirer=services.acquirer,
+        receipts=services.receipts,
+        puller=services.puller,
+        topics=services.topics,
+        queues=store.queues,
+        settings=services.folds.settings,
+        poll_registry=services.poll_registry,
+        polls=services.polls,
+        durability=services.durability,
+        size_max=min(config.pull_bytes_max, config.frame_bytes_max - HEADER_ROOM),
+        suspend_ms_max=config.suspend_ms_max,
     )
 
 
@@ -195,6 +224,16 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.GET_TOPIC_CONFIG: f.topics.config,
         RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: f.groups.one,
         RequestCode.LITE_PULL_MESSAGE: f.pulls.pull,
+        RequestCode.QUERY_ASSIGNMENT: f.assignments.query,
+        RequestCode.SET_MESSAGE_REQUEST_MODE: f.assignments.set_mode,
+        RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: f.assignments.modes,
+        RequestCode.POP_MESSAGE: f.pops.pop,
+        RequestCode.ACK_MESSAGE: f.pops.ack,
+        RequestCode.BATCH_ACK_MESSAGE: f.pops.batch_ack,
+        RequestCode.CHANGE_MESSAGE_INVISIBLETIME: f.pops.change_invisible,
+        RequestCode.PEEK_MESSAGE: f.pops.peek,
+        RequestCode.NOTIFICATION: f.pops.notification,
+        RequestCode.POLLING_INFO: f.pops.polling_info,
         RequestCode.SCAN_DELAYS: f.operators.scan_delays,
         RequestCode.DESCRIBE_DELAYS: f.operators.describe_delays,
         RequestCode.CANCEL_DELAY: f.operators.cancel_delay,

@@ -2,7 +2,7 @@
 
 A handle is what a client hands back to acknowledge a message or to change its invisible time:
 
-    first offset of the pop | pop time | invisible time | revive queue | kind | broker | queue | offset
+    first offset | pop time | invisible time | revive queue | kind | broker | queue | offset
 
 joined by blanks; clients before 5.0.1 leave the last one out. Clients make it from the answer
 to a pop; for messages of a retry topic the broker writes it into the property POP_CK.
@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.command import Buffer
 from rockgate.protocol.remoting.errors import MalformedRequest
 from rockgate.protocol.remoting.system_topics import RETRY_PREFIX
@@ -27,10 +28,11 @@ ORDER_REVIVE_QUEUE: Final = 999
 NORMAL: Final = "0"
 RETRY: Final = "1"
 RETRY_V2: Final = "2"
-ACKS_MAX: Final = 4_096
-"""Entries of one batch of acknowledgements."""
-BITS_BYTES_MAX: Final = 4_096
-"""Of one entry's bits: RocketMQ's own clients set at most 64 bits."""
+ACKS_BYTES_MAX: Final = 1 << 20
+BITS_BYTES_MAX: Final = 64
+"""Of one entry: a pop has at most 32 messages, which a filter may have picked from many."""
+OFFSETS_MAX: Final = 32_768
+"""Acknowledgements in one request."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -158,17 +160,17 @@ class BatchAckBody(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     acks: list[BatchAck] = []
 
 
-def read_batch_ack(body: Buffer) -> BatchAckBody:
-    """Read the body of 200151; MalformedRequest if it is none, or has too many entries."""
-    try:
-        read = _decode_batch_ack(bytes(body))
-    except msgspec.MsgspecError as wrong:
-        raise MalformedRequest("BATCH_ACK_MESSAGE", str(wrong)) from None
-    if len(read.acks) > ACKS_MAX:
-        raise MalformedRequest(
-            "BATCH_ACK_MESSAGE", f"{len(read.acks):,} entries; the maximum is {ACKS_MAX:,}"
-        )
-    return read
-
-
-_decode_batch_ack = msgspec.json.Decoder(BatchAckBody).decode
+def read_batch_ack(body: Buffer) -> list[tuple[BatchAck, list[int]]]:
+    """Read 200151: each entry with its offsets; MalformedRequest if that is too much."""
+    read = javajson.decode(body, BatchAckBody, "BATCH_ACK_MESSAGE", size_max=ACKS_BYTES_MAX)
+    found = []
+    count = 0
+    for each in read.acks:
+        offsets = list(each.offsets())
+        count += len(offsets)
+        if count > OFFSETS_MAX:
+            raise MalformedRequest(
+                "BATCH_ACK_MESSAGE", f"it acknowledges more than {OFFSETS_MAX:,} messages"
+            )
+        found.append((each, offsets))
+    return found

@@ -1,7 +1,7 @@
 """The fold of messages in flight: a window for each group and queue that is consumed by acquiring.
 
-docs/internals/pop.md specifies it. Deadlines are in buckets by time, each with the windows that have
-something to look at then: memory grows with windows, and not with messages.
+docs/internals/pop.md specifies it. Deadlines are in buckets by time, each with the windows that
+have something to look at then: memory grows with windows, and not with messages.
 """
 
 from __future__ import annotations
@@ -139,12 +139,12 @@ class MessagesInFlight:
         what = decode(change)
         position = change.position
         if isinstance(what, Drop):
-            for window in self.of_group(what.group):
-                if window.position < position:
-                    self._remove(window)
+            for each in self.of_group(what.group):
+                if each.position < position:
+                    self._remove(each)
             return
         key: Key = what.group, what.topic_id, what.queue_id
-        window = self._windows.get(key)
+        window: Window | None = self._windows.get(key)
         if window is None:
             if isinstance(what, Acquire) and self._topics.find_id(what.topic_id) is not None:
                 window = self._add(Window(key, what.first, -1))
@@ -230,7 +230,9 @@ class MessagesInFlight:
             raise ValueError("a window holds too many offsets")
         window = Window((saved.group, saved.topic_id, saved.queue_id), saved.end, saved.position)
         for offset, deadline_ms, flags in _ITEM.iter_unpack(saved.items):
-            window.put(InFlight(offset, deadline_ms, flags & DELIVERIES_MAX, bool(flags & _IN_PLACE)))
+            window.put(
+                InFlight(offset, deadline_ms, flags & DELIVERIES_MAX, bool(flags & _IN_PLACE))
+            )
         known = self._windows.get(window.key)
         if known is not None:
             if known.position >= window.position:

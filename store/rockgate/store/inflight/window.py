@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 IN_FLIGHT_MAX: Final = 10_000
-"""Offsets of one window: a snapshot holds them in one slice, and a look at all takes a millisecond."""
+"""Offsets of one window: they fit into one slice of a snapshot, and a look at all is cheap."""
 DELIVERIES_MAX: Final = 0x7FFF
 _IN_PLACE: Final = 0x8000
 _COUNT_BITS: Final = 16
@@ -33,7 +33,10 @@ class InFlight(msgspec.Struct, frozen=True, gc=False):
 class Window:
     """The offsets in flight, in ascending order, and where the rest of the queue begins."""
 
-    __slots__ = ("_items", "committed", "end", "key", "place", "position", "scanned")
+    __slots__ = (
+        *("_items", "attempt", "committed", "end", "has_in_place"),
+        *("key", "place", "position", "scanned"),
+    )
 
     def __init__(self, key: Key, end: int, position: int) -> None:
         self.key = key
@@ -44,8 +47,12 @@ class Window:
         self.place = -1
         self.scanned = end
         """From here on nothing was looked at; in memory only, a restart looks again."""
-        self.committed = -1
-        """The offset that was last committed for it; -1 if that is not known. In memory only."""
+        self.committed: int | None = None
+        """The offset that was last committed for it, if that is known. In memory only."""
+        self.attempt: str | None = None
+        """The attempt by which it was last acquired in order. In memory only."""
+        self.has_in_place = False
+        """Whether anything in flight comes again in place."""
         # Deadline, in place and count in one integer: a tuple for each would take five times that.
         self._items: dict[int, int] = {}
 
@@ -71,6 +78,14 @@ class Window:
         """Say whether an offset is in flight as it was handed out with this deadline."""
         packed = self._items.get(offset)
         return packed is not None and packed >> _COUNT_BITS == deadline_ms
+
+    def deliveries(self, offset: int) -> int:
+        """Return how often an offset was handed out; 0 if it is not in flight."""
+        return self._items.get(offset, 0) & DELIVERIES_MAX
+
+    def is_held(self, now_ms: int) -> bool:
+        """Say whether anything in flight has not expired."""
+        return any(packed >> _COUNT_BITS > now_ms for packed in self._items.values())
 
     def all(self) -> Iterator[InFlight]:
         """Yield all that are in flight; read it before the next change."""
@@ -108,6 +123,7 @@ class Window:
             last = offset
         if not is_sorted:
             self._items = dict(sorted(items.items()))
+        self.has_in_place = self.has_in_place or (is_in_place and bool(items))
         self.end = max(self.end, end)
         self.scanned = max(self.scanned, self.end)
 
@@ -128,17 +144,20 @@ class Window:
         if not items:
             # A dictionary keeps the room of what was deleted, and finding its first item passes it.
             self._items = {}
+            self.has_in_place = False
 
     def reset(self, offset: int) -> None:
         """Begin elsewhere, with nothing in flight."""
         self._items = {}
         self.end = self.scanned = offset
-        self.committed = -1
+        self.committed = self.attempt = None
+        self.has_in_place = False
 
     def put(self, item: InFlight) -> None:
         """Take one in from a snapshot."""
         flags = (_IN_PLACE if item.is_in_place else 0) | item.deliveries
         self._items[item.offset] = item.deadline_ms << _COUNT_BITS | flags
+        self.has_in_place = self.has_in_place or item.is_in_place
 
 
 def _unpack(offset: int, packed: int) -> InFlight:

@@ -219,9 +219,14 @@ class TopicRegistry:
             self._topics.delete([topic])
 
 
+def is_legal(name: str) -> bool:
+    """Whether RocketMQ's clients could say a topic's name."""
+    return len(name.encode()) <= names.NAME_SIZE_MAX and _LEGAL.fullmatch(name) is not None
+
+
 def check_name(name: str) -> None:
     """Refuse a name that RocketMQ's clients could not say."""
-    if not name or len(name.encode()) > names.NAME_SIZE_MAX or not _LEGAL.fullmatch(name):
+    if not is_legal(name):
         raise InvalidTopic(
             f"Topic name {name[:80]!r} is invalid: it must have 1 to "
             f"{names.NAME_SIZE_MAX} letters, digits, '_', '-', '%' or '|'."

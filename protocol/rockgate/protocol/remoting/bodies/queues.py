@@ -1,5 +1,7 @@
 """Message queues in bodies, and the values reported for each."""
 
+from typing import Final
+
 import msgspec
 
 from rockgate.protocol.remoting.bodies.clients import SubscriptionData
@@ -120,6 +122,10 @@ class QueueTimeSpans(msgspec.Struct, kw_only=True, rename="camel"):
     consume_time_span_set: list[QueueTimeSpan] = []
 
 
+PULL: Final = "PULL"
+POP: Final = "POP"
+
+
 class QueueAssignment(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
     """One queue that a client shall read, and by pull or by pop."""
 
@@ -138,10 +144,10 @@ class AssignmentBody(msgspec.Struct, kw_only=True, rename="camel"):
     strategy_name: str | None = None
 
 
-class AssignmentAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """400's answer."""
+class AssignmentAnswer(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """400's answer; without a list the client keeps what it has."""
 
-    message_queue_assignments: list[QueueAssignment] = []
+    message_queue_assignments: list[QueueAssignment] | None = None
 
 
 class RequestModeBody(msgspec.Struct, kw_only=True, rename="camel"):

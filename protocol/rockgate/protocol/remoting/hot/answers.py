@@ -119,6 +119,24 @@ def pulled(
     return [_PREFIX.pack(4 + size + body_size, size) + head, *body]
 
 
+def popped(
+    encoding: int,
+    opaque: int,
+    code: int,
+    remark: bytes,
+    fields: Sequence[tuple[bytes, bytes]],
+    body: list[Buffer],
+    body_size: int,
+) -> list[Buffer]:
+    """The frame of a pop's answer. Fields are plain ASCII without quotes and backslashes."""
+    if encoding == BINARY:
+        return [_binary(opaque, code, remark, list(fields), body_size), *body]
+    joined = b",".join(b'"%b":"%b"' % field for field in fields)
+    head = b'{"code":%d,"extFields":{%b' % (code, joined) + _REMARK_TAIL % (opaque, remark)
+    size = len(head)
+    return [_PREFIX.pack(4 + size + body_size, size) + head, *body]
+
+
 def _binary(
     opaque: int, code: int, remark: bytes, fields: list[tuple[bytes, bytes]], body_size: int
 ) -> bytes:

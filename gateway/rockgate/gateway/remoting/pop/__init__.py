@@ -1,0 +1,1 @@
+"""Pop consumption: messages acquired for a time, and acknowledged one by one."""

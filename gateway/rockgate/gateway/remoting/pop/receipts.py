@@ -1,0 +1,79 @@
+"""Acknowledges messages in flight, and changes for how long they are invisible.
+
+A handle that does not name the current delivery has no effect: the message was handed to another
+member meanwhile, or its deadline was changed. RocketMQ's brokers answer such a request with success
+too, since the client cannot do anything about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rockgate.gateway.remoting.pop.acquirer import INVISIBLE_MS_MAX
+from rockgate.protocol.remoting.pop import Handle
+from rockgate.store.api.append import StateAppender
+from rockgate.store.api.clock import Clock
+from rockgate.store.api.inflight import (
+    INFLIGHT_TOPIC,
+    End,
+    EndReason,
+    Extend,
+    MessagesInFlight,
+    encode,
+    runs_of,
+)
+from rockgate.store.api.queues import Queue
+
+
+class Receipts:
+    """Ends and extends deliveries."""
+
+    def __init__(
+        self,
+        *,
+        in_flight: MessagesInFlight,
+        journal: StateAppender,
+        clock: Clock,
+        wake: Callable[[Queue], None],
+    ) -> None:
+        self._in_flight = in_flight
+        self._journal = journal
+        self._clock = clock
+        self._wake = wake
+        self.acknowledged_count = 0
+        self.stale_count = 0
+        """Acknowledgements that had no effect."""
+
+    def acknowledge(
+        self, group: str, queue: Queue, offsets: Sequence[int], deadline_ms: int
+    ) -> None:
+        """End deliveries of one pop; when it returns, that is in the log."""
+        window = self._in_flight.find(group, queue.topic_id, queue.queue_id)
+        ended = (
+            []
+            if window is None
+            else sorted({each for each in offsets if window.holds(each, deadline_ms)})
+        )
+        self.stale_count += len(offsets) - len(ended)
+        if window is None or not ended:
+            return
+        is_in_place = window.has_in_place
+        change = End(*window.key, EndReason.ACKNOWLEDGED, runs_of(ended))
+        self._journal.append_state(INFLIGHT_TOPIC, encode(change))
+        self.acknowledged_count += len(ended)
+        if is_in_place or window.room == len(ended):
+            # Pops may wait for it: a queue in order is free, or one that was full has room again.
+            self._wake(queue)
+
+    def extend(
+        self, group: str, queue: Queue, offset: int, handle: Handle, invisible_ms: int
+    ) -> tuple[int, int]:
+        """Give a delivery another deadline; return pop time and invisible time of its handle."""
+        now_ms = self._clock.now_ms()
+        deadline_ms = now_ms + max(0, min(invisible_ms, INVISIBLE_MS_MAX))
+        pop_ms = handle.pop_ms if handle.is_ordered else now_ms
+        window = self._in_flight.find(group, queue.topic_id, queue.queue_id)
+        if window is not None and window.holds(offset, handle.deadline_ms):
+            change = Extend(*window.key, deadline_ms, [offset, 1])
+            self._journal.append_state(INFLIGHT_TOPIC, encode(change))
+        return pop_ms, deadline_ms - pop_ms

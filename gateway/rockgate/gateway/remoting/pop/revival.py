@@ -1,0 +1,269 @@
+"""What happens to messages in flight without anyone asking: expiry, progress, a clock set back.
+
+docs/internals/pop.md specifies it. A message whose invisible time is over becomes a copy in the
+retry topic of its group and topic, in one atomic group with its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+
+from rockgate.gateway.remoting.messages.delay import PRESERVED_FLAGS
+from rockgate.gateway.remoting.messages.puller import Pulled, Puller
+from rockgate.gateway.remoting.messages.retry import OF_THE_LOG, TIMES_MAX
+from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING
+from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
+from rockgate.gateway.transcode import names
+from rockgate.protocol import entry as envelope
+from rockgate.protocol.entry import pack_properties, parse_properties
+from rockgate.protocol.remoting import properties as named
+from rockgate.protocol.remoting.pop import retry_topic
+from rockgate.protocol.remoting.system_topics import RETRY_PREFIX
+from rockgate.store.api.append import Draft, Intake, StateAppender
+from rockgate.store.api.clock import Clock
+from rockgate.store.api.inflight import (
+    INFLIGHT_TOPIC,
+    Acquire,
+    End,
+    EndReason,
+    Extend,
+    InFlight,
+    MessagesInFlight,
+    Window,
+    encode,
+    runs_of,
+)
+from rockgate.store.api.problems import Complaint
+from rockgate.store.api.progress import Commit, Progress
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.topics import Topic, TopicLookup
+from rockgate.store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+WINDOWS_AT_ONCE: Final = 32
+MESSAGES_AT_ONCE: Final = 64
+BYTES_AT_ONCE: Final = 256 << 10
+AGAIN_MS: Final = 1_000
+REFUSED_MS: Final = 10_000
+COMMIT_MS: Final = 5_000
+COMMITS_AT_ONCE: Final = 500
+STEP_MS: Final = 60_000
+"""A difference between the clocks that is no drift: the clock was set."""
+
+
+class Revival:
+    """Expires what is in flight, and commits how far groups are."""
+
+    def __init__(
+        self,
+        *,
+        in_flight: MessagesInFlight,
+        journal: StateAppender,
+        puller: Puller,
+        queues: Queues,
+        lookup: TopicLookup,
+        topics: TopicRegistry,
+        progress: Progress,
+        clock: Clock,
+        wake: Callable[[Queue], None],
+    ) -> None:
+        self._in_flight = in_flight
+        self._journal = journal
+        self._puller = puller
+        self._queues = queues
+        self._lookup = lookup
+        self._topics = topics
+        self._progress = progress
+        self._clock = clock
+        self._wake = wake
+        self._complaint = Complaint(log, "cannot move expired messages to their retry topics")
+        self._reading: set[asyncio.Future[Pulled]] = set()
+        self._walk: Iterator[Window | None] | None = None
+        self._commit_ms = 0
+        self._ahead_ms = clock.now_ms() - clock.monotonic_ms()
+        """By how much the clock is ahead of the time that has passed."""
+        self.moved_count = 0
+        self.lost_count = 0
+
+    # Expiry
+
+    def expire(self) -> bool:
+        """Let some of what has expired come again; return whether there is more."""
+        now_ms = self._clock.now_ms()
+        due_ms = self._in_flight.next_due_ms
+        if due_ms is None or due_ms > now_ms:
+            return False
+        left = MESSAGES_AT_ONCE
+        for window in self._in_flight.due(now_ms, WINDOWS_AT_ONCE):
+            if left <= 0:
+                self._in_flight.look_at(window, now_ms)
+                continue
+            left -= self._expire_window(window, now_ms, left)
+        due_ms = self._in_flight.next_due_ms
+        return due_ms is not None and due_ms <= now_ms
+
+    def _expire_window(self, window: Window, now_ms: int, count_max: int) -> int:
+        topic = self._lookup.find_id(window.key[1])
+        if topic is None:
+            return 0
+        queue = self._queues.of(topic.id)[window.key[2]]
+        if window.has_in_place and window.expired(now_ms, is_in_place=True):
+            self._wake(queue)
+        expired = window.expired(now_ms, is_in_place=False)
+        if not expired:
+            return 0
+        part = expired[:count_max]
+        try:
+            done = self._move(window, topic, queue, part)
+        except (StoreError, Refused) as error:
+            self._complaint.tell(error)
+            self._in_flight.look_at(window, now_ms + REFUSED_MS)
+            return len(part)
+        self._complaint.end()
+        if done < len(part):
+            # Something is being brought in.
+            self._in_flight.look_at(window, now_ms + AGAIN_MS)
+        elif len(part) < len(expired):
+            self._in_flight.look_at(window, now_ms)
+        return len(part)
+
+    def _move(self, window: Window, topic: Topic, queue: Queue, expired: list[InFlight]) -> int:
+        """Append copies with their end, as one group; return how many are settled."""
+        target = self._target(topic, window.key[0])
+        intakes: list[Intake] = []
+        moved: list[int] = []
+        lost: list[int] = []
+        size = 0
+        for item in expired:
+            if size >= BYTES_AT_ONCE:
+                break
+            found = self._puller.pull(queue, item.offset, EVERYTHING, 1, BYTES_AT_ONCE)
+            if not isinstance(found, Pulled):
+                self._bring_in(found)
+                break
+            draft = _copy(found, item)
+            if draft is None:
+                lost.append(item.offset)
+                continue
+            size += len(draft.body)
+            moved.append(item.offset)
+            intakes.append(Intake(target, draft))
+        ends = [
+            End(*window.key, reason, runs_of(offsets))
+            for reason, offsets in ((EndReason.MOVED, moved), (EndReason.LOST, lost))
+            if offsets
+        ]
+        if ends:
+            group = [Intake(None, Draft(INFLIGHT_TOPIC, 0, -1, encode(end))) for end in ends]
+            self._journal.group([*intakes, *group])
+            self.moved_count += len(moved)
+            self.lost_count += len(lost)
+            for offset in lost:
+                log.warning("expired message is missing queue=%d offset=%d", queue.queue_id, offset)
+            self._wake(queue)
+        return len(moved) + len(lost)
+
+    def _target(self, topic: Topic, group: str) -> Queue:
+        """Return the queue in which a group gets messages of a topic again."""
+        name = names.to_rocketmq(topic.name)
+        if not name.startswith(f"{RETRY_PREFIX}{names.to_rocketmq(group)}_"):
+            name = retry_topic(name, names.to_rocketmq(group))
+        return self._queues.of(self._topics.ensure_queues(name, 1).id)[0]
+
+    def _bring_in(self, later: Awaitable[Pulled]) -> None:
+        reading = asyncio.ensure_future(later)
+        self._reading.add(reading)
+        reading.add_done_callback(self._brought_in)
+
+    def _brought_in(self, reading: asyncio.Future[Pulled]) -> None:
+        self._reading.discard(reading)
+        if not reading.cancelled() and (error := reading.exception()) is not None:
+            log.warning("cannot read an expired message: %s", error)
+
+    # Progress
+
+    def commit(self) -> bool:
+        """Commit how far groups are, some windows at a time; return whether there is more."""
+        if self._walk is None:
+            now_ms = self._clock.monotonic_ms()
+            if now_ms < self._commit_ms:
+                return False
+            self._commit_ms = now_ms + COMMIT_MS
+            self._follow_clock()
+            self._walk = self._in_flight.walk()
+        for _ in range(COMMITS_AT_ONCE):
+            try:
+                window = next(self._walk)
+            except StopIteration:
+                self._walk = None
+                return False
+            if window is not None:
+                self._commit_window(window)
+        return True
+
+    def _commit_window(self, window: Window) -> None:
+        group, topic_id, queue_id = window.key
+        if window.scanned > window.end:
+            change = Acquire(*window.key, window.end, window.scanned, 0, False, [])
+            self._journal.append_state(INFLIGHT_TOPIC, encode(change))
+        start = window.start
+        known = self._progress.fetch(group, topic_id, queue_id)
+        offset = None if known is None else known.offset
+        if window.committed is not None and offset != window.committed:
+            # Somebody else has committed; the next pop continues there.
+            return
+        if offset != start:
+            self._progress.commit(group, (Commit(topic_id, queue_id, start),), acknowledged=False)
+        window.committed = start
+
+    def _follow_clock(self) -> None:
+        """Move deadlines back with a clock that was set back."""
+        ahead_ms = self._clock.now_ms() - self._clock.monotonic_ms()
+        step = ahead_ms - self._ahead_ms
+        if abs(step) < STEP_MS:
+            return
+        self._ahead_ms = ahead_ms
+        if step > 0:
+            return
+        log.warning("the clock was set back; deadlines of messages in flight follow ms=%d", -step)
+        for window in self._in_flight.walk():
+            if window is None:
+                continue
+            by_deadline: dict[int, list[int]] = {}
+            for item in window.all():
+                by_deadline.setdefault(item.deadline_ms, []).append(item.offset)
+            for deadline_ms, offsets in by_deadline.items():
+                change = Extend(*window.key, deadline_ms + step, runs_of(offsets))
+                self._journal.append_state(INFLIGHT_TOPIC, encode(change))
+
+
+def _copy(found: Pulled, item: InFlight) -> Draft | None:
+    """Return an expired message for another try; None if there is none at its offset."""
+    if not found.buffers:
+        return None
+    view = memoryview(found.buffers[0])
+    entry = envelope.read(view)
+    if entry.queue_offset != item.offset:
+        return None
+    own = parse_properties(envelope.properties_of(view, entry))
+    properties = {name: value for name, value in own.items() if name not in OF_THE_LOG}
+    properties.pop(named.POP_CHECKPOINT, None)
+    properties.setdefault(named.FIRST_POP_TIME, str(item.deadline_ms))
+    return Draft(
+        topic=b"",
+        queue_id=0,
+        offset=0,
+        body=bytes(view[entry.body_at : entry.body_at + entry.body_size]),
+        properties=pack_properties(properties.items()),
+        batch_count=0,
+        born_ms=entry.born_ms,
+        born_host=entry.born_host,
+        flag=entry.flag,
+        sys_flag=entry.sys_flag & PRESERVED_FLAGS,
+        reconsume_times=min(entry.reconsume_times + 1, TIMES_MAX),
+    )
