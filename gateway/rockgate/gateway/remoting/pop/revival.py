@@ -90,6 +90,11 @@ class Revival:
         self.moved_count = 0
         self.lost_count = 0
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether something is being brought in."""
+        return bool(self._reading)
+
     # Expiry
 
     def expire(self) -> bool:
