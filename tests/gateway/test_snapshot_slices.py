@@ -5,6 +5,7 @@ A slice is taken in one turn of the loop, so that its size is how long others wa
 
 from __future__ import annotations
 
+import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +27,7 @@ from rockgate.gateway.kafka.transactions import changes as transactions
 from rockgate.gateway.kafka.transactions.transaction import Offset, ProducerIdAndEpoch
 from rockgate.gateway.remoting.admin import resent
 from rockgate.gateway.remoting.groups import settings as groupsettings
+from rockgate.gateway.remoting.pop import assignment
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
 from rockgate.gateway.visibility import empty_offsets as emptyoffsets
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
@@ -33,6 +35,7 @@ from rockgate.protocol.kafka.records.batch import BatchHeader
 from rockgate.store import half
 from rockgate.store.delay import held as delayheld
 from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
+from rockgate.store.inflight.window import IN_FLIGHT_MAX
 from rockgate.store.progress.records import (
     GROUP_SIZE_MAX,
     METADATA_SIZE_MAX,
@@ -217,6 +220,20 @@ def empty_offsets(fold: Any) -> Bodies:
     return []
 
 
+def in_flight(fold: Any) -> Bodies:
+    """Full windows, as a snapshot has them: changes need topics that exist."""
+    item = struct.Struct(">qqH")
+    items = b"".join(item.pack(LONG - n, LONG >> 16, 0xFFFF) for n in range(IN_FLIGHT_MAX, 0, -1))
+    windows = [(name(n, 255), topic_id(1), 0, LONG, n, items) for n in range(5)]
+    fold.restore([bytes((1,)) + msgspec.msgpack.encode([window]) for window in windows])
+    return []
+
+
+def request_modes(fold: Any) -> Bodies:
+    items = [((name(n, 127), name(n, 255)), ("PULL", 2**31 - 1)) for n in range(1_000)]
+    return keyed(assignment.MODES_TOPIC, items)
+
+
 FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
     "epochs": epochs,
     "topics": topics,
@@ -233,6 +250,8 @@ FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
     "rocketmq groups": settings,
     "resent": sent_again,
     "empty offsets": empty_offsets,
+    "in flight": in_flight,
+    "request modes": request_modes,
 }
 LARGEST: Final = {
     "topics": CONFIG_SIZE_MAX + NAME_SIZE_MAX,

@@ -20,7 +20,7 @@ from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.state.topics import Topics
 
 
-class World:
+class Windows:
     """A fold beside topics a and b, fed change by change."""
 
     def __init__(self) -> None:
@@ -51,14 +51,14 @@ class World:
 
 
 def test_a_window_comes_with_the_first_acquisition() -> None:
-    w = World()
+    w = Windows()
     assert w.fold.find("g", w.a.id, 0) is None
     w.acquire(3, 4)
     assert (w.window().start, w.window().end, len(w.window()), w.fold.count) == (3, 5, 2, 2)
 
 
 def test_groups_have_windows_of_their_own() -> None:
-    w = World()
+    w = Windows()
     w.acquire(3)
     w.acquire(3, group="h")
     w.apply(End("h", w.a.id, 0, EndReason.ACKNOWLEDGED, [3, 1]))
@@ -68,21 +68,21 @@ def test_groups_have_windows_of_their_own() -> None:
 
 
 def test_an_end_or_an_extension_without_a_window_is_ignored() -> None:
-    w = World()
+    w = Windows()
     w.apply(End("g", w.a.id, 0, EndReason.LOST, [3, 1]))
     w.apply(Extend("g", w.a.id, 0, 5, [3, 1]))
     assert len(w.fold) == 0
 
 
 def test_an_acquisition_of_a_topic_that_is_gone_makes_no_window() -> None:
-    w = World()
+    w = Windows()
     w.topics.delete([w.a])
     w.acquire(3)
     assert len(w.fold) == 0
 
 
 def test_a_deleted_topic_takes_its_windows_along() -> None:
-    w = World()
+    w = Windows()
     w.acquire(3)
     w.apply(Acquire("g", w.b.id, 1, 0, 5, 1_000, False, [2, 2]))
     w.topics.delete([w.a])
@@ -92,7 +92,7 @@ def test_a_deleted_topic_takes_its_windows_along() -> None:
 
 
 def test_a_dropped_group_has_no_windows() -> None:
-    w = World()
+    w = Windows()
     w.acquire(3)
     w.acquire(3, group="h")
     w.apply(Drop("g"))
@@ -102,7 +102,7 @@ def test_a_dropped_group_has_no_windows() -> None:
 
 
 def test_a_window_is_due_after_its_deadline_and_never_before() -> None:
-    w = World()
+    w = Windows()
     w.acquire(3, deadline=1_001)
     assert w.fold.due(1_000, 10) == []
     assert w.fold.due(1_001 + BUCKET_MS, 10) == [w.window()]
@@ -111,7 +111,7 @@ def test_a_window_is_due_after_its_deadline_and_never_before() -> None:
 
 
 def test_windows_that_are_due_together_come_in_parts() -> None:
-    w = World()
+    w = Windows()
     for queue in range(4):
         w.acquire(3, queue=queue, deadline=100)
     first, rest = w.fold.due(1_000, 3), w.fold.due(1_000, 3)
@@ -120,14 +120,14 @@ def test_windows_that_are_due_together_come_in_parts() -> None:
 
 
 def test_a_window_that_is_gone_is_not_due() -> None:
-    w = World()
+    w = Windows()
     w.acquire(3, deadline=100)
     w.apply(Drop("g"))
     assert w.fold.due(1_000, 3) == []
 
 
 def test_buckets_do_not_grow_with_what_is_acquired() -> None:
-    w = World()
+    w = Windows()
     for offset in range(500):
         w.acquire(offset, deadline=1_000 + offset % 10)
         w.apply(End("g", w.a.id, 0, EndReason.ACKNOWLEDGED, [offset, 1]))
@@ -135,7 +135,7 @@ def test_buckets_do_not_grow_with_what_is_acquired() -> None:
 
 
 def test_a_restored_window_is_due_as_before() -> None:
-    w = World()
+    w = Windows()
     w.acquire(3, 7, deadline=2_000)
     slices = list(w.fold.snapshot())
     again = MessagesInFlight(w.topics)
@@ -149,7 +149,7 @@ def test_a_restored_window_is_due_as_before() -> None:
 
 
 def test_a_change_that_a_window_has_is_not_applied_again() -> None:
-    w = World()
+    w = Windows()
     w.acquire(3)
     w.position -= 100
     w.acquire(3)

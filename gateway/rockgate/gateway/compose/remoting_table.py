@@ -94,13 +94,7 @@ def families(services: RemotingServices, address: str) -> Families:
             durability=services.durability,
             broker_name=name,
         ),
-        groups=GroupRequests(
-            settings=services.folds.settings,
-            clients=clients,
-            progress=store.progress,
-            topics=store.topics,
-            durability=services.durability,
-        ),
+        groups=_groups(services),
         queries=Queries(
             topics=topics,
             lookup=services.lookup,
@@ -119,6 +113,18 @@ def families(services: RemotingServices, address: str) -> Families:
             broker_name=name,
         ),
         operators=_operators(services),
+    )
+
+
+def _groups(services: RemotingServices) -> GroupRequests:
+    store = services.store
+    return GroupRequests(
+        settings=services.folds.settings,
+        clients=services.clients,
+        progress=store.progress,
+        topics=store.topics,
+        durability=services.durability,
+        forget=services.receipts.forget_group,
     )
 
 
@@ -224,16 +230,7 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.GET_TOPIC_CONFIG: f.topics.config,
         RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: f.groups.one,
         RequestCode.LITE_PULL_MESSAGE: f.pulls.pull,
-        RequestCode.QUERY_ASSIGNMENT: f.assignments.query,
-        RequestCode.SET_MESSAGE_REQUEST_MODE: f.assignments.set_mode,
-        RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: f.assignments.modes,
-        RequestCode.POP_MESSAGE: f.pops.pop,
-        RequestCode.ACK_MESSAGE: f.pops.ack,
-        RequestCode.BATCH_ACK_MESSAGE: f.pops.batch_ack,
-        RequestCode.CHANGE_MESSAGE_INVISIBLETIME: f.pops.change_invisible,
-        RequestCode.PEEK_MESSAGE: f.pops.peek,
-        RequestCode.NOTIFICATION: f.pops.notification,
-        RequestCode.POLLING_INFO: f.pops.polling_info,
+        **_pop_table(f),
         RequestCode.SCAN_DELAYS: f.operators.scan_delays,
         RequestCode.DESCRIBE_DELAYS: f.operators.describe_delays,
         RequestCode.CANCEL_DELAY: f.operators.cancel_delay,
@@ -244,4 +241,20 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.READ_DEAD_LETTERS: f.operators.read_dead_letters,
         RequestCode.RESEND_DEAD_LETTER: f.operators.resend_dead_letter,
         RequestCode.COUNT_EMPTY_OFFSETS: f.operators.count_empty_offsets,
+    }
+
+
+def _pop_table(f: Families) -> dict[RequestCode, Handle]:
+    """What answers pops and assignments."""
+    return {
+        RequestCode.QUERY_ASSIGNMENT: f.assignments.query,
+        RequestCode.SET_MESSAGE_REQUEST_MODE: f.assignments.set_mode,
+        RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: f.assignments.modes,
+        RequestCode.POP_MESSAGE: f.pops.pop,
+        RequestCode.ACK_MESSAGE: f.pops.ack,
+        RequestCode.BATCH_ACK_MESSAGE: f.pops.batch_ack,
+        RequestCode.CHANGE_MESSAGE_INVISIBLETIME: f.pops.change_invisible,
+        RequestCode.PEEK_MESSAGE: f.pops.peek,
+        RequestCode.NOTIFICATION: f.pops.notification,
+        RequestCode.POLLING_INFO: f.pops.polling_info,
     }

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from rockgate.protocol import entry as envelope
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.command import Buffer
 from rockgate.protocol.remoting.errors import MalformedRequest
@@ -84,6 +85,17 @@ def topic_of(topic: str, group: str, kind: str) -> str:
     if kind == NORMAL:
         return topic
     return f"{RETRY_PREFIX}{group}{'+' if kind == RETRY_V2 else '_'}{topic}"
+
+
+def messages_in(buffers: Iterable[Buffer]) -> Iterator[tuple[int, memoryview]]:
+    """Yield queue offset and bytes of each message of an answer."""
+    for buffer in buffers:
+        view = memoryview(buffer)
+        at = 0
+        while at < len(view):
+            size, _, _, offset = envelope.identify(view, at)
+            yield offset, view[at : at + size]
+            at += size
 
 
 class Acquired(NamedTuple):

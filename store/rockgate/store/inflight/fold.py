@@ -25,7 +25,7 @@ from rockgate.store.inflight.changes import (
     decode,
     offsets_of,
 )
-from rockgate.store.inflight.window import DELIVERIES_MAX, IN_FLIGHT_MAX, InFlight, Key, Window
+from rockgate.store.inflight.window import IN_FLIGHT_MAX, Key, Window
 from rockgate.store.state.fold import Change, check_format
 from rockgate.store.state.roster import Roster
 from rockgate.store.state.snapshot_slices import Measured, pack_array, sliced
@@ -36,7 +36,6 @@ BUCKET_MS: Final = 250
 _SLICE_COST: Final = 4_000
 _VERSION: Final = bytes((FORMAT,))
 _ITEM: Final = struct.Struct(">qqH")
-_IN_PLACE: Final = 0x8000
 
 
 class _Saved(msgspec.Struct, array_like=True, frozen=True):
@@ -202,14 +201,8 @@ class MessagesInFlight:
             if window is None:
                 yield 1, 0, None
                 continue
-            items = b"".join(
-                _ITEM.pack(
-                    each.offset,
-                    each.deadline_ms,
-                    each.deliveries | (_IN_PLACE if each.is_in_place else 0),
-                )
-                for each in window.all()
-            )
+            pack = _ITEM.pack
+            items = b"".join([pack(*item) for item in window.packed()])
             saved = _encode(_Saved(*window.key, window.end, window.position, items))
             yield 4 + len(window), len(saved), saved
 
@@ -230,9 +223,7 @@ class MessagesInFlight:
             raise ValueError("a window holds too many offsets")
         window = Window((saved.group, saved.topic_id, saved.queue_id), saved.end, saved.position)
         for offset, deadline_ms, flags in _ITEM.iter_unpack(saved.items):
-            window.put(
-                InFlight(offset, deadline_ms, flags & DELIVERIES_MAX, bool(flags & _IN_PLACE))
-            )
+            window.put(offset, deadline_ms, flags)
         known = self._windows.get(window.key)
         if known is not None:
             if known.position >= window.position:

@@ -153,11 +153,19 @@ class Window:
         self.committed = self.attempt = None
         self.has_in_place = False
 
-    def put(self, item: InFlight) -> None:
-        """Take one in from a snapshot."""
-        flags = (_IN_PLACE if item.is_in_place else 0) | item.deliveries
-        self._items[item.offset] = item.deadline_ms << _COUNT_BITS | flags
-        self.has_in_place = self.has_in_place or item.is_in_place
+    # Snapshots
+
+    def packed(self) -> Iterator[tuple[int, int, int]]:
+        """Yield offset, deadline, and deliveries with the bit for in place."""
+        mask = (1 << _COUNT_BITS) - 1
+        return (
+            (offset, packed >> _COUNT_BITS, packed & mask) for offset, packed in self._items.items()
+        )
+
+    def put(self, offset: int, deadline_ms: int, flags: int) -> None:
+        """Take one in."""
+        self._items[offset] = deadline_ms << _COUNT_BITS | flags
+        self.has_in_place = self.has_in_place or bool(flags & _IN_PLACE)
 
 
 def _unpack(offset: int, packed: int) -> InFlight:

@@ -121,3 +121,12 @@ async def test_pops_without_order_get_what_was_left_in_place() -> None:
     assert bodies(await w.pop()) == [b"m1"]
     await w.expire()
     assert sorted(bodies(await w.pop())) == [b"m0", b"m1"]
+
+
+async def test_a_message_that_retention_took_does_not_block_its_queue() -> None:
+    w = world(3)
+    await w.pop(order="true", maxMsgNums=2)
+    w.delete_records(2)
+    await w.expire()
+    assert bodies(await w.pop(order="true")) == [b"m2"]
+    assert w.window().start == 2

@@ -15,6 +15,7 @@ from rockgate.store.api.append import StateAppender
 from rockgate.store.api.clock import Clock
 from rockgate.store.api.inflight import (
     INFLIGHT_TOPIC,
+    Drop,
     End,
     EndReason,
     Extend,
@@ -77,3 +78,8 @@ class Receipts:
             change = Extend(*window.key, deadline_ms, [offset, 1])
             self._journal.append_state(INFLIGHT_TOPIC, encode(change))
         return pop_ms, deadline_ms - pop_ms
+
+    def forget_group(self, group: str) -> None:
+        """Forget what a group has in flight: the group is deleted."""
+        if self._in_flight.of_group(group):
+            self._journal.append_state(INFLIGHT_TOPIC, encode(Drop(group)))

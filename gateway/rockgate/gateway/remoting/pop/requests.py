@@ -21,10 +21,11 @@ from typing import Final
 
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
-from rockgate.gateway.remoting.messages.puller import Pulled, Puller
+from rockgate.gateway.remoting.messages.puller import Pulled, Puller, outside
 from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter, filter_of
-from rockgate.gateway.remoting.pop.acquirer import INVISIBLE_MS_MAX, Acquirer, Pop, Popped
+from rockgate.gateway.remoting.pop.acquirer import INVISIBLE_MS_MAX, Acquirer, Popped
 from rockgate.gateway.remoting.pop.receipts import Receipts
+from rockgate.gateway.remoting.pop.starts import Pop
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Frame, Later, Reply
 from rockgate.gateway.remoting.server.errors import Refused
@@ -48,6 +49,7 @@ from rockgate.protocol.remoting.pop import (
     start_offset_info,
     topic_of,
 )
+from rockgate.protocol.remoting.system_topics import RETRY_PREFIX
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import READ, Topic
 
@@ -268,7 +270,7 @@ class PopRequests:
                 return self._peek_later(command, found)
             if found.buffers:
                 return _peeked(command, found)
-        return _frame(command, ResponseCode.PULL_NOT_FOUND, b"NO_MESSAGE_IN_QUEUE", 0, 0)
+        return _peeked(command, outside(0, 0, 0))
 
     async def _peek_later(self, command: Command, later: Awaitable[Pulled]) -> Reply:
         return _peeked(command, await later)
@@ -334,7 +336,7 @@ class PopRequests:
 
     def _queue(self, name: str, group: str, kind: str, queue_id: int) -> Queue:
         """Return the queue that a handle is about; clients name the topic with or without retry."""
-        topic = self._topics.get(name if "%RETRY%" in name else topic_of(name, group, kind))
+        topic = self._topics.get(name if RETRY_PREFIX in name else topic_of(name, group, kind))
         if not 0 <= queue_id < topic.queue_count:
             raise Refused(
                 ResponseCode.MESSAGE_ILLEGAL,
@@ -367,16 +369,6 @@ def _answer(command: Command, asked: Pop, found: Popped, code: int | None = None
     return popped_frame(
         command.encoding, command.opaque, code, remark, pairs, found.buffers, found.size
     )
-
-
-def _frame(command: Command, code: int, remark: bytes, pop_ms: int, rest: int) -> Frame:
-    pairs = [
-        (b"popTime", b"%d" % pop_ms),
-        (b"invisibleTime", b"0"),
-        (b"reviveQid", b"0"),
-        (b"restNum", b"%d" % rest),
-    ]
-    return popped_frame(command.encoding, command.opaque, code, remark, pairs, [], 0)
 
 
 def _peeked(command: Command, found: Pulled) -> Frame:

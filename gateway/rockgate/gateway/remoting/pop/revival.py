@@ -117,13 +117,13 @@ class Revival:
         if topic is None:
             return 0
         queue = self._queues.of(topic.id)[window.key[2]]
-        if window.has_in_place and window.expired(now_ms, is_in_place=True):
-            self._wake(queue)
         expired = window.expired(now_ms, is_in_place=False)
-        if not expired:
-            return 0
         part = expired[:count_max]
         try:
+            if window.has_in_place:
+                self._wake_again(window, queue, now_ms)
+            if not part:
+                return 0
             done = self._move(window, topic, queue, part)
         except (StoreError, Refused) as error:
             self._complaint.tell(error)
@@ -136,6 +136,17 @@ class Revival:
         elif len(part) < len(expired):
             self._in_flight.look_at(window, now_ms)
         return len(part)
+
+    def _wake_again(self, window: Window, queue: Queue, now_ms: int) -> None:
+        """Let pops have what comes again in place, but for what retention took."""
+        expired = [each.offset for each in window.expired(now_ms, is_in_place=True)]
+        lost = [offset for offset in expired if offset < queue.log_start]
+        if lost:
+            change = End(*window.key, EndReason.LOST, runs_of(lost))
+            self._journal.append_state(INFLIGHT_TOPIC, encode(change))
+            self.lost_count += len(lost)
+        if expired:
+            self._wake(queue)
 
     def _move(self, window: Window, topic: Topic, queue: Queue, expired: list[InFlight]) -> int:
         """Append copies with their end, as one group; return how many are settled."""
@@ -164,8 +175,10 @@ class Revival:
             if offsets
         ]
         if ends:
-            group = [Intake(None, Draft(INFLIGHT_TOPIC, 0, -1, encode(end))) for end in ends]
-            self._journal.group([*intakes, *group])
+            group = [
+                Draft(topic=INFLIGHT_TOPIC, queue_id=0, offset=-1, body=encode(end)) for end in ends
+            ]
+            self._journal.group([*intakes, *(Intake(None, draft) for draft in group)])
             self.moved_count += len(moved)
             self.lost_count += len(lost)
             for offset in lost:

@@ -8,7 +8,7 @@ Behaviour
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import chain, islice
 
 import msgspec
@@ -59,7 +59,9 @@ class GroupRequests:
         progress: Progress,
         topics: TopicLookup,
         durability: Durability,
+        forget: Callable[[str], None],
     ) -> None:
+        self._forget = forget
         self._settings = settings
         self._clients = clients
         self._progress = progress
@@ -120,6 +122,7 @@ class GroupRequests:
         self._settings.remove(group)
         if asked.clean_offset and self._clients.consumer_group(group) is None:
             self._progress.delete_groups([group])
+            self._forget(group)
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
     def topics_of(self, command: Command, caller: Caller) -> Reply:
