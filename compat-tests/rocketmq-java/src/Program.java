@@ -18,6 +18,7 @@ public final class Program {
         Consuming.register(SCENARIOS);
         Mixing.register(SCENARIOS);
         Pulling.register(SCENARIOS);
+        Popping.register(SCENARIOS);
         Deciding.register(SCENARIOS);
         Delaying.register(SCENARIOS);
         Lasting.register(SCENARIOS);
