@@ -4,6 +4,7 @@ A row is a request code at its legal worst; `frame` encodes it. Rows for the nam
 listener "namesrv", those for the broker "remoting".
 """
 
+import base64
 import json
 from collections.abc import Mapping
 
@@ -15,6 +16,7 @@ from rockgate.protocol.remoting.message import encode_batch
 BEAT_MAX = 256 << 10
 LOCKS_MAX = 512 << 10
 TEXT = "x" * 60_000
+HANDLE = "0 1 1 0 0 broker 0 0"
 
 
 def frame(
@@ -40,6 +42,38 @@ def row(
         make=lambda _: [frame(code, fields)],
         is_changing=is_changing,
     )
+
+
+def _batch_ack(_: Loaded) -> list[bytes]:
+    """As many acknowledgements as one request may have."""
+    ack = {
+        "c": "poppers",
+        "t": WIDE,
+        "r": "0",
+        "so": 0,
+        "q": 0,
+        "rq": 0,
+        "pt": 1,
+        "it": 1,
+        "b": base64.b64encode(b"\xff" * 64).decode(),
+    }
+    return [frame(RequestCode.BATCH_ACK_MESSAGE, {}, json.dumps({"acks": [ack] * 64}).encode())]
+
+
+def _query_assignment(_: Loaded) -> list[bytes]:
+    asked = {
+        "clientId": "bench",
+        "consumerGroup": "poppers",
+        "topic": WIDE,
+        "messageModel": "BROADCASTING",
+        "strategyName": "AVG",
+    }
+    return [frame(RequestCode.QUERY_ASSIGNMENT, {}, json.dumps(asked).encode())]
+
+
+def _set_mode(_: Loaded) -> list[bytes]:
+    mode = {"topic": WIDE, "consumerGroup": "poppers", "mode": "PULL", "popShareQueueNum": 0}
+    return [frame(RequestCode.SET_MESSAGE_REQUEST_MODE, {}, json.dumps(mode).encode())]
 
 
 def _heartbeat(consumers: int, producers: int, topics: int) -> bytes:
@@ -186,6 +220,63 @@ REQUESTS: tuple[Request, ...] = (
         {"srcGroup": GROUP_OF_ALL, "destGroup": "clone"},
         what="a group of all topics",
     ),
+    row(
+        R.POP_MESSAGE,
+        {
+            "consumerGroup": "poppers",
+            "topic": WIDE,
+            "queueId": -1,
+            "maxMsgNums": 32,
+            "invisibleTime": 60_000,
+            "pollTime": 0,
+            "bornTime": 0,
+            "initMode": 1,
+        },
+        what="10,000 queues",
+    ),
+    row(
+        R.NOTIFICATION,
+        {
+            "consumerGroup": "poppers",
+            "topic": WIDE,
+            "queueId": -1,
+            "pollTime": 0,
+            "bornTime": 0,
+        },
+        what="10,000 queues",
+    ),
+    row(
+        R.PEEK_MESSAGE,
+        {"consumerGroup": "poppers", "topic": WIDE, "queueId": -1, "maxMsgNums": 32},
+        what="10,000 queues",
+    ),
+    row(R.POLLING_INFO, {"consumerGroup": "poppers", "topic": WIDE, "queueId": -1}),
+    row(
+        R.ACK_MESSAGE,
+        {"consumerGroup": "poppers", "topic": WIDE, "queueId": 0, "offset": 0, "extraInfo": HANDLE},
+    ),
+    row(
+        R.CHANGE_MESSAGE_INVISIBLETIME,
+        {
+            "consumerGroup": "poppers",
+            "topic": WIDE,
+            "queueId": 0,
+            "offset": 0,
+            "extraInfo": HANDLE,
+            "invisibleTime": 1,
+        },
+    ),
+    Request(name="200151 BATCH_ACK_MESSAGE, 32,768 messages", listener="remoting", make=_batch_ack),
+    Request(
+        name="400 QUERY_ASSIGNMENT, 10,000 queues", listener="remoting", make=_query_assignment
+    ),
+    Request(
+        name="401 SET_MESSAGE_REQUEST_MODE",
+        listener="remoting",
+        make=_set_mode,
+        is_changing=True,
+    ),
+    row(R.GET_ALL_MESSAGE_REQUEST_MODE),
     Request(
         name="34 HEART_BEAT, 15 MB that are no JSON",
         listener="remoting",

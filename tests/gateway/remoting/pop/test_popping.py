@@ -8,6 +8,7 @@ import json
 import pytest
 from tests.gateway.fakes import turns
 from tests.gateway.remoting.popworld import PopWorld
+from tests.waiting import until
 
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.store.errors import StoreFull
@@ -464,3 +465,14 @@ async def test_a_retry_topic_whose_name_would_be_too_long_is_not_needed() -> Non
     await w.ack(again, group)
     assert w.in_flight.count == 0
     assert found.handle != again.handle
+
+
+async def test_a_topic_of_many_queues_is_looked_at_turn_by_turn() -> None:
+    w = PopWorld()
+    w.ensure("wide", 600)
+    w.message("wide", 597, body=b"far", properties={})
+    assert bodies(await w.pop(topic="wide")) == [b"far"]
+    told = w.ask(RequestCode.POP_MESSAGE, w.pop_fields(topic="wide"))
+    assert not told.done(), "others have their turn"
+    await until(told.done, "it is answered")
+    assert told.result().code == ResponseCode.POLLING_TIMEOUT

@@ -6,6 +6,7 @@ brought in or opened first is awaited, and then everything is looked at again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Coroutine
 from typing import Final, NamedTuple
 
@@ -46,6 +47,8 @@ from rockgate.store.api.topics import Topic
 INVISIBLE_MS_MAX: Final = 12 * 3_600_000
 TRIES_MAX: Final = 8
 """How often a pop looks again after something was brought in for it."""
+QUEUES_AT_ONCE: Final = 256
+"""Queues that one turn of the loop looks at."""
 RETRY_EVERY: Final = 5
 """One pop of so many looks into the retry topic first."""
 
@@ -102,8 +105,13 @@ class Acquirer:
         self._turn = 0
         self.popped_count = 0
 
-    def pop(self, asked: Pop, tries: int = 0) -> Popped | Awaitable[Popped]:
+    def pop(self, asked: Pop) -> Popped | Awaitable[Popped]:
         """Acquire what there is now; later if something must first be brought in or opened."""
+        self._turn += 1
+        return self._pop(asked, self._turn, 0, 0)
+
+    def _pop(self, asked: Pop, turn: int, skip: int, tries: int) -> Popped | Awaitable[Popped]:
+        """Acquire in one step of the loop; the first queues may have been looked at before."""
         found = _Found()
         now_ms = self._clock.now_ms()
         retried = None
@@ -111,19 +119,19 @@ class Acquirer:
             retried = self._topics.find(
                 retry_topic(names.to_rocketmq(asked.topic.name), names.to_rocketmq(asked.group))
             )
-        self._turn += 1
-        is_retry_first = self._turn % RETRY_EVERY == 0
-        if retried is not None and is_retry_first:
-            self._pop_topic(asked, retried, -1, now_ms, found)
-        self._pop_topic(asked, asked.topic, asked.queue_id, now_ms, found)
-        if retried is not None and not is_retry_first:
-            self._pop_topic(asked, retried, -1, now_ms, found)
+        if retried is not None and turn % RETRY_EVERY == 0:
+            self._pop_queue(asked, retried, self._queues.of(retried.id)[0], now_ms, found)
+        looked = self._pop_topic(asked, turn, skip, now_ms, found)
+        if retried is not None and turn % RETRY_EVERY:
+            self._pop_queue(asked, retried, self._queues.of(retried.id)[0], now_ms, found)
         if found.cold is not None:
             if not found.count and tries < TRIES_MAX:
-                return self._pop_later(asked, found.cold, tries)
+                return self._pop_later(asked, turn, skip, tries, found.cold)
             _abandon(found.cold)
         if found.changes:
             self._journal.append_states(found.changes)
+        if not found.count and looked < asked.topic.read_queues and asked.queue_id < 0:
+            return self._pop_more(asked, turn, looked)
         if asked.attempt is not None and asked.is_ordered:
             for each in found.acquired:
                 window = self._in_flight.find(asked.group, asked.topic.id, each.queue_id)
@@ -158,21 +166,31 @@ class Acquirer:
                     return True
         return False
 
-    async def _pop_later(self, asked: Pop, later: Awaitable[Pulled], tries: int) -> Popped:
-        await later
-        popped = self.pop(asked, tries + 1)
+    async def _pop_later(
+        self, asked: Pop, turn: int, skip: int, tries: int, cold: Awaitable[Pulled]
+    ) -> Popped:
+        await cold
+        popped = self._pop(asked, turn, skip, tries + 1)
         return popped if isinstance(popped, Popped) else await popped
 
-    def _pop_topic(
-        self, asked: Pop, topic: Topic, queue_id: int, now_ms: int, found: _Found
-    ) -> None:
+    async def _pop_more(self, asked: Pop, turn: int, skip: int) -> Popped:
+        """Look at further queues in the next turn of the loop."""
+        await asyncio.sleep(0)
+        popped = self._pop(asked, turn, skip, 0)
+        return popped if isinstance(popped, Popped) else await popped
+
+    def _pop_topic(self, asked: Pop, turn: int, skip: int, now_ms: int, found: _Found) -> int:
+        """Look at some queues of the topic; return how many were looked at by now."""
+        topic = asked.topic
         queues = self._queues.of(topic.id)
-        if queue_id >= 0:
-            self._pop_queue(asked, topic, queues[queue_id], now_ms, found)
-            return
-        count = min(topic.read_queues, len(queues))
-        for step in range(count):
-            self._pop_queue(asked, topic, queues[(self._turn + step) % count], now_ms, found)
+        if asked.queue_id >= 0:
+            self._pop_queue(asked, topic, queues[asked.queue_id], now_ms, found)
+            return 1
+        count = topic.read_queues
+        until = min(count, skip + QUEUES_AT_ONCE)
+        for step in range(skip, until):
+            self._pop_queue(asked, topic, queues[(turn + step) % count], now_ms, found)
+        return until
 
     def _pop_queue(
         self, asked: Pop, topic: Topic, queue: Queue, now_ms: int, found: _Found

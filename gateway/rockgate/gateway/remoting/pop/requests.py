@@ -283,8 +283,9 @@ class PopRequests:
             *(group, topic, max(-1, header.queue_id), 1, 1, 1),
             *(_wanted(header.exp_type, header.exp), 0, header.order, header.attempt_id),
         )
-        if self._acquirer.has_any(asked) or header.poll_time <= 0:
-            return _notified(has_any=self._acquirer.has_any(asked))
+        has_any = self._acquirer.has_any(asked)
+        if has_any or header.poll_time <= 0:
+            return _notified(has_any=has_any)
         waiting = self._begin(_WaitingNotification, command, caller, asked)
         if waiting is None:
             return _notified(has_any=False, is_full=True)
