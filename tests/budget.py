@@ -1,8 +1,8 @@
 """How much work a test with a count may do: `budget("fuzz_rounds")`.
 
-The counts live in tests/budget.toml and nowhere else, so that one file says what `make test` and
-`make test-long` cost. The environment variable ROCKGATE_BUDGET picks the table: `short` (the
-default) or `long`.
+The counts are only in tests/budget.toml, so that one file determines the cost of `make test` and
+`make test-long`. The environment variable ROCKGATE_BUDGET selects the table: `short` (the default)
+or `long`.
 """
 
 import os
@@ -16,12 +16,12 @@ TABLES = ("short", "long")
 
 
 def budget(name: str) -> int:
-    """The count called `name` in the table that ROCKGATE_BUDGET chooses."""
+    """Return the count called `name` in the table that ROCKGATE_BUDGET selects."""
     return count(counts(), chosen_table(), name)
 
 
 def chosen_table() -> str:
-    """`short` unless ROCKGATE_BUDGET says otherwise; a word that names no table is an error."""
+    """Return `short` unless ROCKGATE_BUDGET is set; an unknown table is an error."""
     table = os.environ.get("ROCKGATE_BUDGET") or "short"
     if table not in TABLES:
         raise ValueError(f"ROCKGATE_BUDGET={table!r} names no table: use {' or '.join(TABLES)}")
@@ -35,7 +35,7 @@ def counts() -> Mapping[str, Mapping[str, int]]:
 
 
 def count(tables: Mapping[str, Mapping[str, int]], table: str, name: str) -> int:
-    """One count out of `tables`; a missing one is a KeyError that says where to add it."""
+    """Return one count of `tables`; a missing one is a KeyError that says where to add it."""
     if name not in tables[table]:
         raise KeyError(
             f"no count {name!r} in [{table}]: add it to both tables of tests/{FILE.name}"

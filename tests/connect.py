@@ -1,7 +1,7 @@
-"""A Spark Connect server in a process of its own, and the jobs run there as a user runs them.
+"""A Spark Connect server in its own process, and jobs run on it as a user runs them.
 
-Its Python has Spark's packages and nothing of rockgate's: what a job needs there, it brings along.
-One server serves a whole module; a start takes eight seconds.
+Its Python has Spark's packages and none of rockgate's: a job brings what it needs. One server
+serves a whole module; a start takes eight seconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STARTED = re.compile(r"Spark Connect server started at: (127\.0\.0\.1:\d+)")
 
 
 class ConnectServer:
-    """One server; `address` is what `--master` takes."""
+    """One server; `address` is the argument of `--master`."""
 
     def __init__(self, directory: Path, *, has_connector: bool = True) -> None:
         self._log_path = directory / "connect.log"
@@ -50,7 +50,7 @@ class ConnectServer:
         self._environ = {
             **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
             "SPARK_LOCAL_IP": "127.0.0.1",
-            # As a folder of modules the environment is without what is installed as editable.
+            # As a plain folder of modules, the environment lacks packages installed as editable.
             "PYSPARK_PYTHON": str(Path(sys.executable).resolve()),
             "PYTHONPATH": sysconfig.get_path("purelib"),
         }
@@ -60,7 +60,7 @@ class ConnectServer:
 
     @property
     def log(self) -> str:
-        """All that it has said."""
+        """Its whole output."""
         return self._log_path.read_text(errors="replace")
 
     def __enter__(self) -> Self:
@@ -89,7 +89,7 @@ class ConnectServer:
         self.kill()
 
     def kill(self) -> None:
-        """End it at once: it has nothing that a test looks at later."""
+        """Kill it: no test examines it later."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -112,7 +112,7 @@ def command(*words: str) -> list[str]:
 def run_job(
     folder: Path, *words: str, status: int = 0, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """A job to its end, which must be with this status."""
+    """Run a job to its end, and check its exit status."""
     done = subprocess.run(
         command(*words),
         cwd=folder,
@@ -127,7 +127,7 @@ def run_job(
 
 
 class RunningJob:
-    """A job that is to be stopped; what it says goes to a file."""
+    """A job that a test stops; its output goes to a file."""
 
     def __init__(self, folder: Path, *words: str) -> None:
         self._path = folder / "job.log"
@@ -137,7 +137,7 @@ class RunningJob:
             )
 
     def wait_for(self, text: str, count: int = 1) -> None:
-        """Until it has said something so often."""
+        """Wait until its output contains a text this many times."""
 
         def is_said() -> bool:
             assert self._process.poll() is None, self.told
@@ -147,16 +147,16 @@ class RunningJob:
 
     @property
     def told(self) -> str:
-        """What it has said so far."""
+        """Its output so far."""
         return self._path.read_text()
 
     def stop(self, number: signal.Signals) -> int:
-        """Send it a signal; its status once it has ended."""
+        """Send it a signal; return its exit status."""
         self._process.send_signal(number)
         return self.wait()
 
     def wait(self) -> int:
-        """Its status once it has ended; it is killed when that takes too long."""
+        """Return its exit status; it is killed if that takes too long."""
         try:
             return self._process.wait(JOB_SECONDS_MAX)
         finally:

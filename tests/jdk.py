@@ -1,7 +1,7 @@
 """Finding a JDK that Spark and the Java clients can run on.
 
-JAVA_HOME is asked first, then PATH; the first whose `java -version` is one of VERSIONS wins. A
-newer or older one is passed over, because Spark 4.0 supports these and no others.
+JAVA_HOME is tried first, then PATH; the first whose `java -version` is one of VERSIONS is used.
+Newer or older ones are skipped, because Spark 4.0 supports only these.
 """
 
 import re
@@ -20,18 +20,18 @@ ADVICE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jdk:
-    """One JDK: what JAVA_HOME must say, and its major version."""
+    """One JDK: the value of JAVA_HOME, and its major version."""
 
     home: Path
     version: int
 
 
 def find_jdk(environ: Mapping[str, str]) -> Jdk | None:
-    """The first usable JDK that this environment leads to, or None."""
+    """Return the first usable JDK of this environment, or None."""
     for java in candidates(environ):
         version = major_version(java)
         if version in VERSIONS:
-            # `java` on PATH is often a chain of links; the JDK is where the chain ends.
+            # `java` on PATH is often a chain of links; the JDK is where it ends.
             return Jdk(home=java.resolve().parent.parent, version=version)
     return None
 
@@ -48,7 +48,7 @@ def candidates(environ: Mapping[str, str]) -> list[Path]:
 
 
 def major_version(java: Path) -> int | None:
-    """What `java -version` says it is; None when it does not run or says nothing we know."""
+    """Return the major version of a `java`; None if it does not run or its output is unknown."""
     try:
         # Java prints its version on standard error.
         done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""Random numbers that can be had again: a failing test shows its seed, ROCKGATE_SEED repeats it."""
+"""Reproducible random numbers: a failing test prints its seed, and ROCKGATE_SEED repeats it."""
 
 import os
 import sys
@@ -11,19 +11,18 @@ from tests.gates import is_ci
 
 
 def seeded() -> Random:
-    """A random source for the test that is running."""
+    """Return a random source for the current test."""
     seed = chosen_seed(os.environ)
-    # pytest shows what a failing test wrote, and nothing of one that passed.
+    # pytest prints the output of failing tests only.
     sys.stdout.write(f"ROCKGATE_SEED={seed}\n")
     return Random(seed)
 
 
 def chosen_seed(environ: Mapping[str, str]) -> int:
-    """The seed that ROCKGATE_SEED names; else under CI the test's own, and elsewhere a new one.
+    """Return the seed in ROCKGATE_SEED; otherwise in CI the test's own, and elsewhere a new one.
 
-    What CI says of a commit must not depend on the day, so there a test has the same seed every
-    time, made of its name. New ones are tried by whoever runs it anywhere else, and by the long
-    budget everywhere.
+    The result of CI for a commit must not depend on the day, so there a test always has the same
+    seed, derived from its name. New ones are tried elsewhere, and with the long budget.
     """
     if given := environ.get("ROCKGATE_SEED"):
         return int(given)

@@ -1,4 +1,4 @@
-"""What the tests of Spark share: one session for a whole run, and records put where it reads them.
+"""Shared by the Spark tests: one session for a whole run, and records for it to read.
 
 A session takes eight seconds to start and a gigabyte of memory, so there is one per process, and
 `make test` runs these tests in one process (their marker is `spark`).
@@ -28,12 +28,12 @@ MARKS = [
     # PySpark leaves its sockets to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
 ]
-"""What every module of Spark's tests has as its `pytestmark`."""
-# Small and quick: no shuffle of a test has much to do, and nobody watches its UI.
+"""The `pytestmark` of every module with Spark tests."""
+# Small and fast: the tests have little to shuffle, and no one opens the UI.
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "1g",
-    # What runs once or twice is not worth the second compiler, nor a collector with threads.
+    # Short runs need neither the second compiler nor a collector with threads.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
@@ -43,7 +43,7 @@ SETTINGS = {
 
 @cache
 def shared_session() -> SparkSession:
-    """The session of this process; it ends with it."""
+    """Return the session of this process."""
     session = open_session("tests", master="local[2]", extra=SETTINGS)
     atexit.register(session.stop)
     return session
@@ -51,7 +51,7 @@ def shared_session() -> SparkSession:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A record as a producer gives it."""
+    """A record as passed to a producer."""
 
     value: bytes | None
     key: bytes | None = None
@@ -61,7 +61,7 @@ class Record:
 
 
 def new_topic(bootstrap: str, partitions: int = 1, **config: str) -> str:
-    """A topic of a name that nothing else has; `retention_ms="1"` is the config retention.ms."""
+    """Create a topic with a new name; `retention_ms="1"` sets the config retention.ms."""
     name = f"spark-{next(_numbers)}"
     create_topic(bootstrap, name, partitions, {k.replace("_", "."): v for k, v in config.items()})
     return name
@@ -70,7 +70,7 @@ def new_topic(bootstrap: str, partitions: int = 1, **config: str) -> str:
 def create_topic(
     bootstrap: str, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
 ) -> None:
-    """A topic of this name."""
+    """Create a topic of this name."""
     topic = NewTopic(name, partitions, 1, config=dict(config or {}))
     # The futures do not keep their client alive.
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -78,13 +78,13 @@ def create_topic(
 
 
 def grow_topic(bootstrap: str, name: str, partitions: int) -> None:
-    """More partitions for a topic."""
+    """Add partitions to a topic."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_partitions([NewPartitions(name, partitions)])[name].result(60)
 
 
 def send(bootstrap: str, topic: str, records: Iterable[Record], **config: Any) -> None:
-    """Put the records into a topic, in order."""
+    """Send records to a topic, in order."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 1, **config})
     failures: list[object] = []
 
@@ -109,13 +109,13 @@ def send(bootstrap: str, topic: str, records: Iterable[Record], **config: Any) -
 
 
 def numbered(count: int, partitions: int = 1, start: int = 0) -> Iterator[Record]:
-    """Records that say their number and their partition: `17` goes to partition 17 % partitions."""
+    """Records that contain their number and partition: `17` goes to partition 17 % partitions."""
     for number in range(start, start + count):
         yield Record(key=b"k%d" % number, value=b"%d" % number, partition=number % partitions)
 
 
 def read_topic(bootstrap: str, topic: str, count: int, partitions: int = 1) -> list[Message]:
-    """What lies in a topic, by partition and offset; all of it, and that must be `count`."""
+    """Return all messages of a topic, by partition and offset; there must be `count`."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.partition.eof": True}
     )

@@ -1,7 +1,7 @@
-"""Waiting for something to become true, with a deadline: the only sleeping the tests do.
+"""Waiting for a condition, with a deadline: the only sleeping in tests.
 
-A test that must wait for another process or thread says what it waits for; when the deadline
-passes, the failure says it too.
+A test that must wait for another process or thread describes what it waits for; if the deadline
+passes, the failure contains it.
 """
 
 import asyncio
@@ -10,12 +10,12 @@ from collections.abc import Callable
 
 POLL_S = 0.01
 SECONDS_MAX = 180.0
-"""A deadline only bounds a wait: a test that passes does not take longer for it. A disk that many
-servers write to has been seen to stand still for a minute."""
+"""A deadline only limits a wait: a test that passes does not take longer because of it. A disk with
+many writing servers has been seen to stall for a minute."""
 
 
 def wait_until(condition: Callable[[], object], what: str, timeout_s: float = SECONDS_MAX) -> None:
-    """Return as soon as `condition()` is true; fail with `what` when it is not in time."""
+    """Return as soon as `condition()` is true; fail with `what` after the deadline."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() >= deadline:
@@ -24,7 +24,7 @@ def wait_until(condition: Callable[[], object], what: str, timeout_s: float = SE
 
 
 async def until(condition: Callable[[], object], what: str, timeout_s: float = SECONDS_MAX) -> None:
-    """The same from a coroutine: the loop goes on while we wait."""
+    """Do the same in a coroutine, without blocking the event loop."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() >= deadline:

@@ -1,4 +1,4 @@
-"""A store on memory files with a clock that is turned by hand: what tests above files stand on."""
+"""A store on memory files with a manual clock: the base of tests above the file layer."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ ALL = 1 << 40
 
 
 class World:
-    """A store that was just opened, and short words for what tests do to it.
+    """An open store, and short names for what tests do with it.
 
-    Whoever needs more of the server extends `open`, which runs again when the store is opened
-    again, and `make_folds`.
+    Subclasses that need more of the server extend `open`, which runs again when the store is
+    reopened, and `make_folds`.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class World:
 
     @property
     def directory(self) -> Directory:
-        """Where the store lies: in memory, unless a path was given."""
+        """The data directory: in memory, unless a path was given."""
         return self.disk.root() if self._path is None else DiskDirectory(self._path)
 
     def open(self) -> None:
         self.store = self.open_store()
 
     def open_store(self, **settings: Any) -> Store:
-        """Open the directory to write, maybe with other settings than the world's own."""
+        """Open the directory for writing, optionally with other settings than the world's."""
         return self.open_to_read(**settings).begin_epoch()
 
     def open_to_read(self, **settings: Any) -> Store:
@@ -92,21 +92,21 @@ class World:
         self.open()
 
     def kill(self) -> None:
-        """Die without a word, and start again with what the page cache has."""
+        """Kill the process, and start again with the page cache."""
         self.disk = self.disk.killed()
         self.open()
 
     # Topics
 
     def topic(self, name: str = "orders", partitions: int = 1, **config: str) -> Topic:
-        """Create a topic; a setting's dots are written as underscores."""
+        """Create a topic; underscores in the names of settings stand for dots."""
         settings = {key.replace("_", "."): value for key, value in config.items()}
         return self.store.topics.create(
             NewTopic(name=name, queue_count=partitions, config=settings)
         )
 
     def ensure(self, name: str = "orders", partitions: int = 1, **config: str) -> Topic:
-        """The topic, which may be there since before the store was opened again."""
+        """Return the topic, creating it unless it survived from before a restart."""
         return self.store.topics.find(name) or self.topic(name, partitions, **config)
 
     def queue(self, name: str = "orders", partition: int = 0) -> Queue:
@@ -129,13 +129,13 @@ class World:
         born_host: bytes = NO_HOST,
         flag: int = 0,
     ) -> Appended:
-        """Append one message entry, as RocketMQ's side does."""
+        """Append one message entry, as the RocketMQ side does."""
         packed = pack_properties((properties or {}).items())
         draft = Draft(b"", 0, 0, body, packed, born_ms=born_ms, born_host=born_host, flag=flag)
         return self.store.appender.message(self.queue(name, partition), draft)
 
     def entries(self, name: str = "orders", partition: int = 0) -> list[Slice]:
-        """All that a reader gets of a queue, from its log start on."""
+        """All that a reader gets from a queue, from its log start on."""
         queue = self.queue(name, partition)
         offset, found = queue.log_start, list[Slice]()
         while slices := entries(self.store, queue, offset, ALL):
@@ -154,6 +154,6 @@ class World:
             pass
 
     def pass_time(self, milliseconds: int) -> None:
-        """Let time pass, and the store do what is due."""
+        """Let time elapse, and the store do what is due."""
         self.clock.advance(milliseconds)
         self.settle()

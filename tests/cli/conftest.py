@@ -12,7 +12,7 @@ _numbers = count()
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    # A group's first members wait for others: with three seconds that is most of a test's time.
+    # The first members of a group wait for others: three seconds would be most of a test's time.
     settings = ["group.initial.rebalance.delay.ms=50"]
     with RunningServer(tmp_path_factory.mktemp("cli"), settings=settings) as running:
         yield running

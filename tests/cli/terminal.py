@@ -1,7 +1,7 @@
-"""Running `rockgate` as a user does, against one server: in this process, or in one of its own.
+"""Runs `rockgate` as a user does, against one server: in this process, or in a new one.
 
-Commands that print tables and JSON run here, which is quick. `produce` and `consume` write to the
-descriptors themselves and are ended by signals, so they get processes.
+Commands that print tables and JSON run in this process, which is fast. `produce` and `consume`
+write to file descriptors directly and are ended by signals, so they run in new processes.
 """
 
 import json
@@ -20,7 +20,7 @@ SECONDS_MAX = 60
 
 
 def _heed_interrupts() -> None:
-    """As in a terminal: what a shell starts in the background ignores Ctrl-C, and so do tests."""
+    """Handle SIGINT as in a terminal: a shell's background processes, and tests, ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -36,13 +36,13 @@ class Terminal:
         self._runner = CliRunner(env=self.variables)
 
     def run(self, *arguments: str, status: int = 0) -> str:
-        """What a command prints; its status must be `status`."""
+        """Return a command's output, and check its exit status."""
         result = self._runner.invoke(app, list(arguments))
         assert result.exit_code == status, (arguments, result.output, result.exception)
         return result.stdout if status == 0 else result.stderr
 
     def json(self, *arguments: str, status: int = 0) -> Any:
-        """What a command prints with --json."""
+        """Return a command's output with --json."""
         result = self._runner.invoke(app, [*arguments, "--json"])
         assert result.exit_code == status, (arguments, result.output, result.exception)
         return json.loads(result.stdout)
@@ -53,7 +53,7 @@ class Terminal:
 
     @contextmanager
     def start(self, *arguments: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-        """A command in a process of its own, with pipes; it does not outlive the block."""
+        """Run a command in a new process, with pipes; it does not outlive the block."""
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with subprocess.Popen(
             command(*arguments),
@@ -68,7 +68,7 @@ class Terminal:
                     process.kill()
 
     def pipe(self, *arguments: str, data: bytes = b"", status: int = 0) -> bytes:
-        """What a command writes, given `data` to read."""
+        """Return a command's output, with `data` as its input."""
         with self.start(*arguments) as process:
             out, errors = process.communicate(data, timeout=SECONDS_MAX)
         assert process.returncode == status, (arguments, out[-500:], errors)

@@ -1,4 +1,4 @@
-"""A server with both wires, a user of the command line, and a client of RocketMQ's listener."""
+"""A server with both protocols, a user of the command line, and a RocketMQ client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.gateway.server import RunningServer
 
 
 class BothWires:
-    """One server, and both ways to it."""
+    """One server, and both ways to reach it."""
 
     def __init__(self, server: RunningServer) -> None:
         self.server = server

@@ -1,4 +1,4 @@
-"""Running a workload until its process dies, and comparing what is left with the model."""
+"""Runs a workload until its process crashes, and compares the result with the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Work = Callable[[Workload], None]
 
 
 def operations(work: Work, seed: int) -> int:
-    """How many operations the work of a seed takes when nothing happens to it."""
+    """Return the number of operations of a seed's work if nothing fails."""
     disk = MemoryDisk()
     clock = ManualClock()
     store = open_store(disk.root(), clock)
@@ -40,10 +40,10 @@ def run_until_cut(
 
 
 def _common_end(store: Store, model: Model) -> int:
-    """Where the log stops being the one that the model knows.
+    """Return the position up to which the log matches the model.
 
-    An epoch entry that it has not seen is of a start that died: what the model thinks lies there
-    had been lost before.
+    An unknown epoch entry belongs to a start that crashed: what the model expects there had been
+    lost before.
     """
     unseen = [e.position for e in store.epochs.all[:-1] if e.position not in model.epochs]
     return min([store.found.end, *unseen])
@@ -64,7 +64,7 @@ def check(store: Store, model: Model) -> None:
 
 
 def _brief(queue: list[tuple[int, int, bytes]]) -> list[tuple[int, int, bytes]]:
-    """Bodies repeat a serial number, so that their beginnings tell them apart."""
+    """Shorten bodies, which repeat a serial number, to distinguishable prefixes."""
     return [(base, count, body[:6]) for base, count, body in queue]
 
 

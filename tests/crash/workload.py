@@ -1,8 +1,8 @@
-"""A random workload on a store, and the model that says what must be there afterwards.
+"""A random workload on a store, and the model that determines what must exist afterwards.
 
-The model is a list of effects, each with the stretch of the log that its entries take. Whatever
-happens, a store that opens again must hold exactly the effects up to where its log now ends: a
-prefix, never less than what was flushed, never half an effect.
+The model is a list of effects, each with the range of the log that its entries take. Whatever
+happens, a store that opens again must contain exactly the effects up to the end of its log: a
+prefix, never less than was flushed, never half an effect.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CONFIG = StoreConfig(
     key_index_entries=40,
     retention_interval_ms=1_000,
 )
-# What each topic keeps, so that segments are emptied of some messages and others are moved.
+# The retention of each topic, so that some messages of a segment are deleted and others relocated.
 NAMES: dict[str, dict[str, str]] = {
     "orders": {},
     "payments": {"retention.ms": "1000"},
@@ -58,7 +58,7 @@ class TopicModel:
 
 @dataclass
 class Holdings:
-    """What a store holds, in the plainest form."""
+    """The contents of a store, in the simplest form."""
 
     topics: dict[str, TopicModel] = field(default_factory=dict)
     progress: dict[tuple[str, str, int], int] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Model:
         self.steps.append(Step(start, end, effect))
 
     def world_at(self, end: int) -> Holdings:
-        """The world after every step that ends at or before a position."""
+        """The contents after every step that ends at or before a position."""
         world = Holdings()
         for step in self.steps:
             if step.end <= end:
@@ -99,9 +99,9 @@ class Model:
         return world
 
     def cut(self, store: Store, end: int) -> None:
-        """Forget what the log has lost; the step that was under way is in if the log has it."""
+        """Drop what the log has lost; the step in progress counts if the log has it."""
         if self.pending is not None:
-            # More log alone would not do: a segment's filler may be all there is of the step.
+            # A longer log alone is not enough: it may only contain a segment's filler.
             behind = store.log.walk(self.pending[0], end) if self.pending[0] < end else ()
             if any(entry.topic != EPOCH_TOPIC for _, entry in behind):
                 self.finish(end)
@@ -114,7 +114,7 @@ def open_store(directory: Directory, clock: ManualClock) -> Store:
 
 
 class Workload:
-    """Does random things to a store and tells the model."""
+    """Does random things to a store and updates the model."""
 
     def __init__(self, store: Store, model: Model, clock: ManualClock, random: Random) -> None:
         self.store = store
@@ -123,7 +123,7 @@ class Workload:
         self.random = random
         self.serial = 0
         self._advance_log_starts = store.topics.advance_log_starts
-        # Whoever moves log starts, retention most of all, tells the model.
+        # Everything that advances log starts, above all retention, updates the model.
         vars(store.topics)["advance_log_starts"] = self.advance_log_starts
 
     def run(self, steps: int) -> None:
@@ -303,11 +303,11 @@ def _append(queue: Queue, count: int, body: bytes, base: int | None = None) -> E
     return effect
 
 
-# What a store holds
+# The contents of a store
 
 
 def world_of(store: Store) -> Holdings:
-    """Read everything back through the store's own reading side."""
+    """Read everything back through the store's reader."""
     world = Holdings()
     names = {}
     for topic in store.topics:
@@ -339,7 +339,7 @@ def _read_all(store: Store, queue: Queue) -> Iterator[tuple[int, int, bytes]]:
 
 
 def visible(world: Holdings) -> Holdings:
-    """The part of a world that readers can see: what lies at or behind the log starts."""
+    """The part of the contents that is visible to readers: at or after the log starts."""
     shown = Holdings(progress=world.progress)
     for name, topic in world.topics.items():
         queues = [

@@ -1,10 +1,11 @@
-"""A process that appends as fast as it can and says what it was told is safe; made to be killed.
+"""A process that appends as fast as it can and prints what was acknowledged; to be killed.
 
     python -m tests.crash.writer DIRECTORY async|sync
 
 Lines on standard output: `a QUEUE OFFSET SERIAL` once a message is acknowledged, `+PHASE` and
-`-PHASE` around a roll, a checkpoint, a snapshot, a moved entry or a removal of log. A line is one
-write, so that none is torn when the process dies. The last queue is of a topic that keeps all.
+`-PHASE` around a roll, a checkpoint, a snapshot, a relocated entry or a deletion of log. A line is
+one write, so that none is torn when the process dies. The last queue belongs to a topic with
+unlimited retention.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ KEPT_EVERY = 40
 
 
 def config(flush: str) -> StoreConfig:
-    """Small segments and frequent upkeep, so that a kill often falls into some of it."""
+    """Small segments and frequent upkeep, so that a kill often hits some of it."""
     return StoreConfig(
         segment_bytes=256 << 10,
         populate_ahead_bytes=64 << 10,
@@ -48,7 +49,7 @@ def config(flush: str) -> StoreConfig:
 
 
 def topics(store: Store) -> list[Topic]:
-    """The topic whose log goes soon, and the one that keeps everything."""
+    """The topic that expires soon, and the one that never does."""
     kept = NewTopic(name="kept", queue_count=1, config={"retention.bytes": "-1"})
     news = (NewTopic(name="t", queue_count=QUEUES), kept)
     return [store.topics.find(new.name) or store.topics.create(new) for new in news]
@@ -59,7 +60,7 @@ def say(line: str) -> None:
 
 
 def marked(owner: Any, name: str, phase: str) -> None:
-    """Say when a method begins and ends."""
+    """Print when a method begins and ends."""
     method: Callable[..., Any] = getattr(owner, name)
 
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Sequences of topics that are made, grown, configured, cut and deleted, right and wrong.
+"""Sequences of topics that are created, grown, configured, truncated and deleted, valid or not.
 
 create NAME COUNT CONFIG VALUE   CreateTopics; CONFIG "" is none
 delete NAME                      DeleteTopics
@@ -86,7 +86,7 @@ TIMEOUT_MS = 60_000
 
 
 class AdminPlayer(KafkaPlayer):
-    """Plays them."""
+    """Plays these steps."""
 
     def create(self, name: str, count: int, config: str, value: str) -> Answer:
         new = CreatableTopic(
@@ -188,7 +188,7 @@ class AdminPlayer(KafkaPlayer):
         "count": count,
     }
 
-    # What steps share
+    # Shared by steps
 
     def _topic(self, name: str) -> str:
         return self.name(name) if name in NAMES[:3] else name
@@ -213,7 +213,7 @@ class AdminPlayer(KafkaPlayer):
 
 
 def sequence(random: Random, length: int) -> list[Step]:
-    """A sequence that begins with a topic and goes on with anything."""
+    """A sequence that starts with a topic and continues with anything."""
     steps: list[Step] = [["create", "one", 2, "", ""]]
     while len(steps) < length:
         name = random.choice(("one", "one", "one", "two", *NAMES))

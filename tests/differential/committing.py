@@ -1,4 +1,4 @@
-"""Requests that several players need: topics made, offsets committed, asked for and removed."""
+"""Requests that several players use: creating topics; committing, fetching, removing offsets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TIMEOUT_MS = 60_000
 
 
 def create_topic(player: KafkaPlayer, name: str, partitions: int) -> None:
-    """Make a topic and wait for it."""
+    """Create a topic and wait for it."""
     new = CreatableTopic(
         name=name, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
     )
@@ -68,7 +68,7 @@ def commit(
 
 
 def committed(player: KafkaPlayer, group: str, topic: str, *, is_stable: bool) -> Answer:
-    """What is committed for partition 0."""
+    """The committed offset of partition 0."""
     wanted = OffsetFetchRequestTopics(name=topic, partition_indexes=[0])
     request = OffsetFetchRequest(
         groups=[OffsetFetchRequestGroup(group_id=group, topics=[wanted])],
@@ -86,7 +86,7 @@ def committed(player: KafkaPlayer, group: str, topic: str, *, is_stable: bool) -
 
 
 def forget(player: KafkaPlayer, group: str, topic: str) -> Answer:
-    """Remove what is committed for partition 0."""
+    """Remove the committed offset of partition 0."""
     parts = [OffsetDeleteRequestPartition(partition_index=0)]
     request = OffsetDeleteRequest(
         group_id=group, topics=[OffsetDeleteRequestTopic(name=topic, partitions=parts)]

@@ -1,4 +1,4 @@
-"""Where we answer otherwise on purpose: the step, the two answers, and why."""
+"""Deliberate differences: the step, the two responses, and the reason."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tests.differential.player import Answer, Step
 
 
 class Departure(NamedTuple):
-    """One kind of difference that is no fault."""
+    """One kind of difference that is not a fault."""
 
     step: str
     is_meant: Callable[[Step, Answer, Answer], bool]
-    """Whether a difference between their answer and ours is this one."""
+    """Whether a difference between their response and ours is this one."""
     reason: str
     is_lasting: bool = False
     """Whether the two servers differ from then on, so that the rest cannot be compared."""
     is_silent: bool = False
-    """Whether the answers are the same, and what the two servers have done is not: then the first
-    difference behind it ends what can be compared."""
+    """Whether the responses are equal but the effects on the two servers are not: then the
+    comparison ends with the next difference."""
 
 
 DEPARTURES: tuple[Departure, ...] = (
@@ -106,7 +106,7 @@ DEPARTURES: tuple[Departure, ...] = (
 def differences(
     sequence: Sequence[Step], theirs: Sequence[Answer], ours: Sequence[Answer]
 ) -> list[str]:
-    """What differs and is not meant to, a line each."""
+    """Yield the differences that are not deliberate, a line each."""
     found = []
     is_doubtful = False
     for number, (step, expected, answer) in enumerate(zip(sequence, theirs, ours, strict=True)):
@@ -123,12 +123,12 @@ def differences(
 
 
 def _unled(answer: Answer) -> Answer:
-    """Who joined what, and that one of them leads; but not which."""
+    """Who joined what, and that one of them leads, but not which."""
     return [[[row[:3] for row in round_], sorted(row[3:] for row in round_)] for round_ in answer]
 
 
 def _code(answer: Answer) -> Answer:
-    """The code of an answer of RocketMQ's wire."""
+    """The code of a RocketMQ response."""
     return answer[0] if isinstance(answer, list) and answer else answer
 
 

@@ -1,9 +1,9 @@
-"""Sequences of a classic group: three members that join, commit, leave and say wrong things.
+"""Sequences of a classic group: three members that join, commit, leave and make mistakes.
 
-join SLOTS            JoinGroup of these and of everybody who is in; all of them at once
-sync SLOTS            SyncGroup of these at once; the leader, if there, assigns
-beat SLOT LATE        Heartbeat, with a generation so much older than the member's
-commit SLOT LATE OFFSET   OffsetCommit of a member; SLOT "" is nobody
+join SLOTS            JoinGroup of these and of all current members, at once
+sync SLOTS            SyncGroup of these at once; the leader, if included, assigns
+beat SLOT LATE        Heartbeat, with a generation this much older than the member's
+commit SLOT LATE OFFSET   OffsetCommit of a member; SLOT "" is no member
 leave SLOT            LeaveGroup
 committed             OffsetFetch
 forget                OffsetDelete
@@ -52,7 +52,7 @@ TOPIC = "t"
 GROUP = "g"
 SLOTS = ("x", "y", "z")
 SESSION_MS = 300_000
-"""Nobody is late within a sequence, however slow the machine."""
+"""No session expires within a sequence, however slow the machine."""
 
 
 class _Member:
@@ -68,7 +68,7 @@ class _Member:
 
 
 class GroupPlayer(KafkaPlayer):
-    """Plays them."""
+    """Plays these steps."""
 
     def begin(self) -> None:
         self.topic, self.group = self.name(TOPIC), self.name(GROUP)
@@ -86,13 +86,13 @@ class GroupPlayer(KafkaPlayer):
     # Steps
 
     def join(self, slots: list[str]) -> Answer:
-        """One after the other: who of two comes first is a matter of time."""
+        """One after the other, because the order of concurrent ones depends on timing."""
         new = [slot for slot in SLOTS if slot in slots and not self._members[slot].is_in]
         return [self._rebalance([slot]) for slot in new] or [self._rebalance([])]
 
     def sync(self, slots: list[str]) -> Answer:
         asked = [slot for slot in SLOTS if slot in slots]
-        # The leader first: who asks before it waits, and what is asked then may not be answered.
+        # The leader first: others wait for it, and later requests on their connections would too.
         asked.sort(key=lambda slot: self._members[slot].id != self._members[slot].leader)
         if not any(self._leads(slot) for slot in asked):
             return "nobody leads"
@@ -162,14 +162,14 @@ class GroupPlayer(KafkaPlayer):
         "delete": delete,
     }
 
-    # What steps share
+    # Shared by steps
 
     def _leads(self, slot: str) -> bool:
         member = self._members[slot]
         return member.is_in and member.id == member.leader
 
     def _rebalance(self, new: list[str]) -> Answer:
-        """JoinGroup of a new member, or none, and of everybody who is in."""
+        """JoinGroup of a new member, or none, and of all current members."""
         old = [slot for slot in SLOTS if self._members[slot].is_in]
         for slot in new:
             self._introduce(self._members[slot])
@@ -189,10 +189,10 @@ class GroupPlayer(KafkaPlayer):
         return found
 
     def _send_joins(self, new: list[str], old: list[str]) -> None:
-        """Ask for everybody; who is in already asks once there is a rebalance to join.
+        """Send all joins; current members send theirs once there is a rebalance.
 
-        A follower of a stable group that asks before would be told what it knows already, and
-        missed later.
+        A follower of a stable group that joins earlier would get the current assignment, and be
+        missing later.
         """
         before = self.describe()[1]
         old.sort(key=lambda slot: not self._leads(slot))
@@ -205,7 +205,7 @@ class GroupPlayer(KafkaPlayer):
             self._members[slot].wire.send(self._join_request(self._members[slot]), 7)
 
     def _introduce(self, member: _Member) -> None:
-        """Take a member id from the server, as who has none must, or one that is gone."""
+        """Get a member id from the server, as new members must, or reuse an expired one."""
         member.id = ""
         answer = member.wire.ask(self._join_request(member), JoinGroupResponse, 7)
         assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED, code(answer.error_code)
@@ -239,7 +239,7 @@ class GroupPlayer(KafkaPlayer):
 
 
 def sequence(random: Random, length: int) -> list[Step]:
-    """A sequence that begins with a commit or a join, and goes on with anything."""
+    """A sequence that starts with a commit or a join, and continues with anything."""
     steps: list[Step] = []
     while len(steps) < length:
         slot = random.choice(SLOTS)

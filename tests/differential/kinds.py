@@ -1,4 +1,4 @@
-"""The kinds of sequences: who plays them, who makes them up, how long they are."""
+"""The kinds of sequences: their players, generators and lengths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.differential import administration, groups, remoting, transactions
 from tests.differential.player import Address, Answer, Player, Step
 
 SETTINGS = ("groups.initial_delay_ms=0", "topics.partitions=1")
-"""What our server has as the Kafka beside it has it."""
+"""Settings that make our server behave like the Kafka beside it."""
 
 
 class Kind(NamedTuple):
@@ -20,7 +20,7 @@ class Kind(NamedTuple):
     sequence: Callable[[Random, int], list[Step]]
     length: int
     listener: str = "kafka"
-    """Which of our ports it is for, and so whose answers count."""
+    """The listener of ours that it uses, and so the peer to compare with."""
 
 
 KINDS = {
@@ -33,6 +33,6 @@ KINDS = {
 
 
 def played(kind: Kind, address: Address, sequence: list[Step]) -> list[Answer]:
-    """A server's answers to a sequence."""
+    """A server's responses to a sequence."""
     with kind.player(address) as player:
         return player.play(sequence)

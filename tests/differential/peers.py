@@ -1,4 +1,4 @@
-"""The real thing for a kind of sequence."""
+"""The reference server for a kind of sequence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.differential.player import Address
 
 
 class Peer(NamedTuple):
-    """A server that runs."""
+    """A running server."""
 
     name: str
     address: Address
@@ -20,7 +20,7 @@ class Peer(NamedTuple):
 
 @contextmanager
 def running(listener: str) -> Iterator[Peer]:
-    """Apache Kafka, or Apache RocketMQ's broker for RocketMQ's wire."""
+    """Apache Kafka, or Apache RocketMQ's broker for RocketMQ's protocol."""
     if listener == "kafka":
         with KafkaPeer() as kafka:
             yield Peer(f"Apache Kafka {kafka.version}", kafka.address)

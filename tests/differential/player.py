@@ -1,12 +1,12 @@
-"""Random sequences of requests, asked of us and of the real thing: all answers must be the same.
+"""Random sequences of requests to us and to a reference server: all responses must be equal.
 
-The real thing is Apache Kafka, or on RocketMQ's wire Apache RocketMQ.
+The reference is Apache Kafka or, for RocketMQ's protocol, Apache RocketMQ.
 
-A sequence is a list of steps, and a step a list of plain values, so that it can be written down. A
-player carries the steps out against one server and returns for each an answer of plain values, in
-which nothing is left that depends on the server: producer ids, member ids and topics have names of
-the sequence's own. `recorded/` has sequences with the answers, which `make test` plays to us;
-`make compat` plays new ones to both, and shrinks what differs to the steps that matter.
+A sequence is a list of steps, and a step a list of plain values, so that it can be saved. A player
+runs the steps against one server and returns a response of plain values for each, without anything
+that depends on the server: producer ids, member ids and topics have names local to the sequence.
+`recorded/` has sequences with their responses, which `make test` plays to us; `make compat` plays
+new ones to both, and shrinks differences to the steps that matter.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ NOT_YET = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.CONCURRENT_TRANSACTIONS,
-    # What Kafka says in its place to producers that do not know it.
+    # Kafka's code for it to producers that do not know it.
     ErrorCode.NOT_ENOUGH_REPLICAS,
 }
-"""What a client asks again for: how often it comes is a matter of time, not of meaning."""
+"""Errors that a client retries: their number depends on timing, not on meaning."""
 _numbers = count(int(time.time() * 1000) % 10**9)
 
 
 class Wire:
-    """One connection; one request at a time, or several whose answers are read in their order."""
+    """One connection; one request at a time, or several whose responses are read in order."""
 
     def __init__(self, address: Address) -> None:
         self._socket = socket.create_connection(address, timeout=SECONDS_MAX)
@@ -87,10 +87,10 @@ class Wire:
 
 
 class Player:
-    """Carries out the steps of one sequence against one server."""
+    """Runs the steps of one sequence against one server."""
 
     steps: ClassVar[dict[str, Callable[..., Answer]]]
-    """What each step's first word means."""
+    """The implementation of each step, by its first word."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -105,23 +105,23 @@ class Player:
         self.close()
 
     def begin(self) -> None:
-        """Make what every sequence begins with."""
+        """Create what every sequence starts with."""
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
 
     def play(self, sequence: Sequence[Step]) -> list[Answer]:
-        """Carry all steps out; return their answers."""
+        """Run all steps; return their responses."""
         return [self.steps[name](self, *values) for name, *values in sequence]
 
     # For steps
 
     def name(self, own: str) -> str:
-        """The name that a thing of the sequence has at the server."""
+        """The server-side name of a thing in the sequence."""
         return f"{self.prefix}-{own}"
 
     def symbol(self, kind: str, value: Any) -> str:
-        """What a value of the server's own choice is called here: by the order they came in."""
+        """The local name of a value chosen by the server: by order of appearance."""
         known = self._symbols.get((kind, value))
         if known is None:
             number = sum(each == kind for each, _ in self._symbols)
@@ -130,7 +130,7 @@ class Player:
 
 
 class KafkaPlayer(Player):
-    """A player on Kafka's wire."""
+    """A player for Kafka's protocol."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -140,7 +140,7 @@ class KafkaPlayer(Player):
         self.wire.close()
 
     def settled(self, ask: Callable[[], tuple[int, Answer]]) -> Answer:
-        """Ask until the answer is not "later" any more."""
+        """Retry until the response is final."""
         found: list[Answer] = []
 
         def is_settled() -> bool:
@@ -153,7 +153,7 @@ class KafkaPlayer(Player):
         return found[0]
 
     def find_coordinator(self, kind: int, key: str) -> None:
-        """Wait until the server coordinates: a Kafka makes its internal topics for the first."""
+        """Wait for the coordinator: Kafka creates its internal topics on first use."""
         request = FindCoordinatorRequest(key="", key_type=kind, coordinator_keys=[key])
 
         def ask() -> tuple[int, None]:
@@ -163,7 +163,7 @@ class KafkaPlayer(Player):
         self.settled(ask)
 
     def wait_for_topic(self, name: str, partitions: int) -> None:
-        """Wait until the broker knows a topic that the controller has made."""
+        """Wait until the broker knows a topic that the controller has created."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False
         )
@@ -195,5 +195,5 @@ class KafkaPlayer(Player):
 
 
 def code(number: int) -> str:
-    """An error by its name."""
+    """The name of an error code."""
     return ErrorCode(number).name

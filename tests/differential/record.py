@@ -1,7 +1,7 @@
-"""Writes down what the real thing answers: `python -m tests.differential.record [KIND …]`.
+"""Records the responses of a reference server: `python -m tests.differential.record [KIND …]`.
 
-A recorded sequence is played to us by `make test`, where nobody else is. Record anew when a kind
-gets new steps, or a new version is the measure; the files say who answered.
+`make test` plays recorded sequences to us, without a peer. Record again when a kind gets new steps,
+or for a new version of the reference; the files contain its name and version.
 """
 
 from __future__ import annotations

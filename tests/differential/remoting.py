@@ -1,11 +1,11 @@
-"""Sequences on RocketMQ's wire: topics made and removed, messages, halves, progress and locks.
+"""Sequences of RocketMQ requests: topics, messages, half messages, progress and locks.
 
-make NAME COUNT               17: a topic with so many queues
+make NAME COUNT               17: a topic with a number of queues
 drop NAME                     215
 send NAME QUEUE TAG           310: a message
 half NAME QUEUE               310 as a prepared message, for `end` to decide
-end COMMIT                    37 of the last half that is open
-pull NAME QUEUE OFFSET EXPRESSION   11: bodies, and where to go on
+end COMMIT                    37 of the last open half message
+pull NAME QUEUE OFFSET EXPRESSION   11: bodies, and the next offset
 ends NAME QUEUE               30 and 31
 at NAME QUEUE WHEN            29: the offset at a time, 0 or far ahead
 commit NAME QUEUE OFFSET      15
@@ -31,7 +31,7 @@ MISSING = "missing"
 
 
 class RemotingPlayer(Player):
-    """Plays them to a broker."""
+    """Plays these steps to a broker."""
 
     def __init__(self, address: Address) -> None:
         super().__init__(address)
@@ -166,7 +166,7 @@ class RemotingPlayer(Player):
         "unlock": unlock,
     }
 
-    # What steps share
+    # Shared by steps
 
     @property
     def group(self) -> str:
@@ -183,7 +183,7 @@ class RemotingPlayer(Player):
         )
 
     def _wait_for(self, name: str, queue: int, end: int) -> None:
-        """A broker lists a message in its queue after it has answered."""
+        """Wait for a message in its queue: a broker lists it after its response."""
         wait_until(lambda: self.ends(name, queue)[:2] == [0, end], "the message is in its queue")
 
     def _progress(self, name: str, queue: int) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class RemotingPlayer(Player):
 
 
 def sequence(random: Random, length: int) -> list[Step]:
-    """A sequence over two topics, of which the second may not be there."""
+    """A sequence over two topics, of which the second may not exist."""
     steps: list[Step] = []
     while len(steps) < length:
         name = random.choice(("one", "one", "one", "two"))

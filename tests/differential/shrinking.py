@@ -1,4 +1,4 @@
-"""Taking steps out of a sequence that differs, as long as it goes on differing."""
+"""Removes steps from a sequence with a difference, as long as the difference remains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PLAYS_MAX = 200
 
 
 def shrunk(sequence: Sequence[Step], differs: Callable[[Sequence[Step]], bool]) -> list[Step]:
-    """A shorter sequence that differs, too: first large pieces are left out, then single steps."""
+    """Return a shorter sequence that still differs: drop large pieces first, then single steps."""
     left = list(sequence)
     plays = 0
     size = max(1, len(left) // 2)

@@ -1,18 +1,18 @@
 """Sequences of transactional producers: two ids, two instances of each, two partitions, a group.
 
-    init TID SLOT KEEP        InitProducerId; KEEP: with the slot's own id and epoch
+    init TID SLOT KEEP        InitProducerId; KEEP: with the slot's current id and epoch
     add SLOT PARTITION        AddPartitionsToTxn
     produce SLOT PARTITION GAP   a record, GAP sequences ahead (0: the next, -1: the last again)
     offsets SLOT              AddOffsetsToTxn
     pend SLOT OFFSET          TxnOffsetCommit
     end SLOT COMMIT           EndTxn
-    commit OFFSET             OffsetCommit of nobody in particular
+    commit OFFSET             OffsetCommit without a member
     forget                    OffsetDelete
     committed STABLE          OffsetFetch
-    read PARTITION COMMITTED  Fetch: the values that a reader sees
+    read PARTITION COMMITTED  Fetch: the visible values
     describe TID              DescribeTransactions
 
-`VERSION` 1 and 2 are Kafka's two protocols of transactions.
+`VERSION` 1 and 2 are Kafka's two transaction protocols.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Slot:
 
 
 class TransactionPlayer(KafkaPlayer):
-    """Plays them; `version` is the protocol of transactions."""
+    """Plays these steps; `version` is the transaction protocol."""
 
     version = 2
 
@@ -247,13 +247,13 @@ class TransactionPlayer(KafkaPlayer):
         state = self._state(tid)
         if state.error_code:
             return [code(state.error_code)]
-        # Kafka adds the partition of its offsets' topic; we have no such topic.
+        # Kafka adds the partition of its offsets topic, which we do not have.
         own = [topic for topic in state.topics if topic.topic == self.topic]
         parts = sorted(number for topic in own for number in topic.partitions)
         producer = self.symbol("p", state.producer_id)
         return [state.transaction_state, producer, state.producer_epoch, parts]
 
-    # What steps share
+    # Shared by steps
 
     def _version(self, step: str) -> int:
         return VERSIONS[self.version][step]
@@ -272,7 +272,7 @@ class TransactionPlayer(KafkaPlayer):
         return answer.transaction_states[0]
 
     def _wait_for_ends(self) -> None:
-        """Kafka writes markers after it has answered, and may take a write in between."""
+        """Wait for markers: Kafka writes them after its response, and other writes may precede."""
 
         def are_ended() -> bool:
             return not any(self._state(tid).transaction_state.startswith("Prepare") for tid in IDS)
@@ -295,13 +295,13 @@ class TransactionPlayer(KafkaPlayer):
 
 
 class FirstVersionPlayer(TransactionPlayer):
-    """Plays them as clients before Kafka 4.0 do."""
+    """Plays these steps like clients before Kafka 4.0."""
 
     version = 1
 
 
 def _values(found: Any, *, is_committed: bool) -> list[int]:
-    """The values of an answer, as a consumer hands them out."""
+    """The values of a response that a consumer returns."""
     starts = sorted(
         (each.first_offset, each.producer_id) for each in found.aborted_transactions or ()
     )
@@ -318,7 +318,7 @@ def _values(found: Any, *, is_committed: bool) -> list[int]:
 
 
 def sequence(random: Random, length: int) -> list[Step]:
-    """A sequence that mostly does what a client would, and now and then what none should."""
+    """A sequence that is mostly valid, and sometimes not."""
     steps: list[Step] = [["init", "a", "a1", False]]
     while len(steps) < length:
         slot = random.choice(("a1", "a1", "a1", "a2", "b1"))

@@ -1,4 +1,4 @@
-"""A connection without a socket and time without waiting, for tests of either wire's sessions."""
+"""A connection without a socket and time without waiting, for session tests of both protocols."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ S = TypeVar("S", bound="Stream[Any, Any]")
 
 
 class HandClock:
-    """Time that moves when a test moves it."""
+    """Time that only advances when a test says so."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -32,7 +32,7 @@ class HandClock:
         return timer
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, calling what becomes due, in order."""
+        """Let time elapse, and run what becomes due, in order."""
         end = self.now + seconds
         while due := [timer for timer in self.timers if timer.at <= end]:
             timer = min(due, key=lambda timer: timer.at)
@@ -52,7 +52,7 @@ class HandTimer:
 
 
 class MemoryTransport(asyncio.Transport):
-    """Keeps what is written until the test reads it, as a client that reads would."""
+    """Stores what is written until the test reads it, as a client would."""
 
     def __init__(self) -> None:
         super().__init__({"sockname": ("127.0.0.1", 9092), "peername": ("10.0.0.1", 50000)})
@@ -82,7 +82,7 @@ class MemoryTransport(asyncio.Transport):
             self.session.pause_writing()
 
     def read(self, size: int | None = None) -> bytes:
-        """What the client takes now."""
+        """Return what the client reads now."""
         assert self.session is not None
         taken = bytes(self.unread if size is None else self.unread[:size])
         del self.unread[: len(taken)]
@@ -93,7 +93,7 @@ class MemoryTransport(asyncio.Transport):
         return taken
 
     def deliver(self, data: bytes) -> None:
-        """The client's bytes, into the buffers that the session wants them in."""
+        """Pass the client's bytes to the buffers of the session."""
         assert self.session is not None
         left = memoryview(data)
         while len(left):
@@ -122,7 +122,7 @@ class MemoryTransport(asyncio.Transport):
         self._lose_if_empty()
 
     def lose(self) -> None:
-        """The client is gone."""
+        """Drop the connection, as if the client had died."""
         self.abort()
 
     def _lose_if_empty(self) -> None:
@@ -133,7 +133,7 @@ class MemoryTransport(asyncio.Transport):
 
 
 class Registry(Generic[S]):
-    """What a listener is to a session."""
+    """The interface of a listener to a session."""
 
     def __init__(self) -> None:
         self.sessions: set[S] = set()
@@ -160,17 +160,17 @@ LIMITS = Limits(
 
 
 class Script:
-    """Dispatch that answers as a test says: by default, with the body that came."""
+    """Dispatch with scripted responses: by default, the body of the request."""
 
     def __init__(self) -> None:
         self.started: list[bytes] = []
         self.futures: dict[bytes, asyncio.Future[Any]] = {}
         self.answer: Callable[[bytes], bytes | None] = lambda body: body
-        """The body of the answer to a body that need not wait; None is no answer."""
+        """The body of the response to a request that does not wait; None is no response."""
         self.is_waiting = False
 
     def start(self, body: bytes) -> asyncio.Future[Any] | None:
-        """Note a request; what it waits for, if it does."""
+        """Record a request; return what it waits for, if anything."""
         self.started.append(body)
         if not self.is_waiting and not body.startswith(b"wait"):
             return None
@@ -179,7 +179,7 @@ class Script:
 
 
 class Line(ABC, Generic[S]):
-    """A client on one end, a session on the other, and everything in between in reach."""
+    """A client on one end, a session on the other, and access to everything in between."""
 
     session: S
     script: Script
@@ -209,7 +209,7 @@ class Line(ABC, Generic[S]):
 
     @abstractmethod
     def make(self, parts: Mapping[str, Any]) -> None:
-        """Set the session, of these parts, its script, and the client at the other end."""
+        """Set the session with these parts, its script, and the client at the other end."""
 
     @abstractmethod
     def frames(self, *bodies: bytes) -> bytes:
@@ -217,11 +217,11 @@ class Line(ABC, Generic[S]):
 
     @abstractmethod
     def answers(self, size: int | None = None) -> list[bytes]:
-        """The bodies of the answers that the client reads now."""
+        """The bodies of the responses that the client reads now."""
 
     @abstractmethod
     async def resolve(self, body: bytes) -> None:
-        """Let a waiting request be answered with its own body."""
+        """Respond to a waiting request with its own body."""
 
     def open(self) -> Self:
         self.session.connection_made(self.transport)
@@ -236,6 +236,6 @@ class Line(ABC, Generic[S]):
 
 
 async def turns() -> None:
-    """What is called back, and what that has called at the end of the turn."""
+    """Run pending callbacks, and those that they schedule."""
     for _ in range(3):
         await asyncio.sleep(0)

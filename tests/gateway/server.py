@@ -1,10 +1,10 @@
-"""A real server process for tests, on free ports and with a data directory of its own.
+"""A real server process for tests, on free ports and with its own data directory.
 
     with RunningServer(tmp_path) as server:
         socket.create_connection(server.address("kafka"))
 
 It waits for the ready line and never for a time. Standard error goes to a file beside the data
-directory; a start that fails raises with what is in it.
+directory; a failed start raises with its contents.
 """
 
 import os
@@ -28,7 +28,7 @@ SEGMENT_BYTES = 16 << 20
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment with the rooms importable and no setting of the server in it."""
+    """This process's environment with the rooms importable and without settings of the server."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("ROCKGATE_")}
     kept["PYTHONPATH"] = os.pathsep.join(str(ROOT / room) for room in ROOMS)
     return {**kept, **(extra or {})}
@@ -40,11 +40,11 @@ def command(*arguments: str) -> list[str]:
 
 
 class NotReady(AssertionError):
-    """The server ended, or said nothing, before its ready line."""
+    """The server ended, or printed nothing, before its ready line."""
 
 
 class RunningServer:
-    """One server and its data directory. `restart` keeps the directory and the ports."""
+    """One server and its data directory. `restart` reuses the directory and the ports."""
 
     def __init__(
         self,
@@ -56,12 +56,12 @@ class RunningServer:
         log_level: str = "info",
         rocketmq: bool = False,
     ) -> None:
-        """`rocketmq` opens RocketMQ's two listeners, which bring that side's system topics."""
+        """`rocketmq` opens both RocketMQ listeners, which create that side's system topics."""
         self.directory = directory
         self.data_dir = directory / "data"
         self.ready_line = ""
         self.ready_seconds = 0.0
-        # Segments of the usual size would fill the disk with a few hundred tests' directories.
+        # Segments of the default size would fill the disk with a few hundred test directories.
         settings = [f"store.segment_bytes={SEGMENT_BYTES}", *settings]
         self._settings = [part for pair in settings for part in ("--set", pair)]
         self._flags = [*flags, "--log-level", log_level]
@@ -74,7 +74,7 @@ class RunningServer:
         self._held: list[socket.socket] = []
         self._log_path = directory / "server.log"
 
-    # Life
+    # Lifecycle
 
     def start(self) -> Self:
         """Start it and wait for its ready line."""
@@ -110,19 +110,19 @@ class RunningServer:
         return self
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to stop and give its exit status."""
+        """Stop it with a signal and return its exit status."""
         self.signal(number)
         status = self.wait()
         self._hold()
         return status
 
     def stop_cleanly(self) -> None:
-        """Stop it as an operator does: it ends well, and has written no traceback."""
+        """Stop it as an operator does: it must end cleanly, without a traceback in its log."""
         assert self.stop() == 0
         assert "Traceback" not in self.log
 
     def kill(self) -> None:
-        """End it as kill -9 does."""
+        """Kill it with SIGKILL."""
         self.signal(signal.SIGKILL)
         self.wait()
         self._hold()
@@ -137,7 +137,7 @@ class RunningServer:
         self.process.send_signal(number)
 
     def wait(self) -> int:
-        """Its exit status, once it has one; it is killed when that takes too long."""
+        """Return its exit status; it is killed if that takes too long."""
         process = self.process
         try:
             status = process.wait(STOP_SECONDS_MAX)
@@ -162,16 +162,16 @@ class RunningServer:
             self.kill()
         self._let_go()
 
-    # What it looks like from outside
+    # Inspection
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process."""
+        """Whether the process is running."""
         return self._process is not None
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
-        """The process, while there is one."""
+        """The process, while it is running."""
         assert self._process is not None, "it does not run"
         return self._process
 
@@ -192,17 +192,17 @@ class RunningServer:
 
     @property
     def log(self) -> str:
-        """All it has logged, over all its starts."""
+        """Its whole log, over all its starts."""
         return self._log_path.read_text("utf-8", "replace") if self._log_path.exists() else ""
 
     @property
     def descriptor_count(self) -> int:
-        """File descriptors it has open now."""
+        """The number of its open file descriptors."""
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     @property
     def resident_bytes(self) -> int:
-        """Anonymous memory it holds now."""
+        """Its anonymous memory."""
         status = Path(f"/proc/{self.pid}/status").read_text("ascii")
         (line,) = (line for line in status.splitlines() if line.startswith("RssAnon:"))
         return int(line.split()[1]) * 1024
@@ -210,13 +210,13 @@ class RunningServer:
     # Private
 
     def _hold(self) -> None:
-        """Keep others from being given its ports until it is there again."""
+        """Reserve its ports until it is running again."""
         for address in self._bound.values():
             host, _, port = address.rpartition(":")
             if host == "127.0.0.1" and port != "0":
                 held = socket.socket()
                 self._held.append(held)
-                # The server may bind beside this, for it listens and this does not.
+                # The server can bind as well, because it listens and this socket does not.
                 held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 held.bind((host, int(port)))
 

@@ -1,10 +1,10 @@
-"""Decoded messages as plain JSON: what a golden file says that its bytes mean."""
+"""Decoded messages as plain JSON: the meaning of the bytes in a golden file."""
 
 from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """Fields by name, bytes as hex; record batches by their size, for the frame has them anyway."""
+    """Fields by name, bytes as hex; record batches by their size, since the frame has them."""
     declared = getattr(type(value), "__declaration__", None)
     if declared is not None:
         return {spec.name: plain(getattr(value, spec.name)) for spec in declared.fields}

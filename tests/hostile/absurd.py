@@ -1,4 +1,4 @@
-"""Well-formed requests that nobody in their right mind would send, made from the declarations."""
+"""Well-formed requests that no client would send, generated from the declarations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TEXTS = ("", "x" * 249, "x" * 250, "x" * 20_000, ".", "..", "\0", "\ud7ff\U0001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What exists on the server, so that a request now and then gets past the first check."""
+    """What exists on the server, so that some requests pass the first check."""
 
     topic: str
     topic_id: bytes
@@ -32,7 +32,7 @@ class Known:
 
 
 class Absurd:
-    """Values from the edges of what a field can carry, mixed with a few that make sense."""
+    """Values from the edges of a field's range, mixed with a few sensible ones."""
 
     def __init__(self, random: Random, known: Known) -> None:
         self._random = random
@@ -89,7 +89,7 @@ class Absurd:
         )
 
     def _records(self) -> bytes | None:
-        """A batch with a few bytes changed, cut, doubled or not there at all."""
+        """A batch with a few bytes changed, truncated, doubled or missing."""
         random, batch = self._random, bytearray(self._known.batch)
         what = random.randrange(6)
         if what == 0:

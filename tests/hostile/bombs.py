@@ -1,4 +1,4 @@
-"""Record batches that become far more than they are: headers, records, or bytes by the million."""
+"""Record batches that expand enormously: headers, records, or bytes by the million."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def varint(value: int) -> bytes:
 
 
 def sealed(payload: bytes, count: int, codec: Compression) -> bytes:
-    """A batch around records that are compressed already."""
+    """A batch around compressed records."""
     header = BatchHeader(
         base_offset=0,
         length=batches.HEADER_SIZE + len(payload) - batches.PREFIX_SIZE,
@@ -44,21 +44,21 @@ def sealed(payload: bytes, count: int, codec: Compression) -> bytes:
 
 
 def record(delta: int, key: bytes | None, value: bytes, headers: bytes = b"\0") -> bytes:
-    """One record; `headers` are their count and all of them."""
+    """One record; `headers` are their count and contents."""
     packed = b"\x01" if key is None else varint(len(key)) + key
     body = b"\0\0" + varint(delta) + packed + varint(len(value)) + value + headers
     return varint(len(body)) + body
 
 
 def many_headers(count: int, name: bytes = b"") -> bytes:
-    """One record with so many headers, all with the same name and empty."""
+    """One record with many headers, all with the same name and empty."""
     each = varint(len(name)) + name + b"\0"
     data = record(0, b"k", b"v", varint(count) + each * count)
     return sealed(compress(data, Compression.ZSTD), 1, Compression.ZSTD)
 
 
 def many_records(count: int, key: bytes | None = b"k", headers: bytes = b"\0") -> bytes:
-    """So many small records."""
+    """Many small records."""
     packed = b"\x01" if key is None else varint(len(key)) + key
     rest = packed + b"\x02v" + headers
     parts: list[bytes] = []
@@ -75,20 +75,20 @@ def many_bytes(size: int, codec: Compression) -> bytes:
 
 
 def gzip_that_lies(size: int) -> bytes:
-    """The same in gzip, which claims to be empty."""
+    """The same in gzip, whose trailer claims to be empty."""
     packed = compress(record(0, b"k", bytes(size)), Compression.GZIP)
     return sealed(packed[:-4] + bytes(4), 1, Compression.GZIP)
 
 
 def zstd_that_says_nothing(size: int) -> bytes:
-    """The same in a zstd frame that does not say how large its content is."""
+    """The same in a zstd frame without a content size."""
     stream = cramjam.zstd.Compressor()
     stream.compress(record(0, b"k", bytes(size)))
     return sealed(bytes(stream.finish()), 1, Compression.ZSTD)
 
 
 def snappy_that_lies(size: int) -> bytes:
-    """A raw block that promises so many bytes and has none."""
+    """A raw block that promises a size and is empty."""
     n, out = size, bytearray()
     while n > 127:
         out.append(n & 127 | 128)

@@ -1,4 +1,4 @@
-"""A well-behaved client beside an attacker: it goes on the whole time, or the test fails."""
+"""A well-behaved client beside an attacker: if it is ever disturbed, the test fails."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 from tests.waiting import wait_until
 
 DEADLINE_SECONDS = 15.0
-"""How long one round of a bystander may take. It takes milliseconds; the machine may be slow."""
+"""Maximum duration of a bystander's round. It takes milliseconds; the machine may be slow."""
 
 
 class Bystander(ABC):
-    """Does one round after the other until it is told to stop."""
+    """Runs one round after the other until it is stopped."""
 
     def __init__(self) -> None:
         self._is_over = threading.Event()
@@ -25,19 +25,19 @@ class Bystander(ABC):
 
     @abstractmethod
     def do_round(self) -> None:
-        """What it does; an error, or an answer that comes too late, is a disturbance."""
+        """Run a round; an error, or a response that is too late, is a disturbance."""
 
     @abstractmethod
     def close(self) -> None:
         """Close its connections."""
 
     def go_round(self) -> None:
-        """Wait until it has begun and ended another round."""
+        """Wait until it has started and finished another round."""
         more = self.rounds + 2
         wait_until(lambda: self.rounds >= more or self.error, "the bystander goes on")
 
     def stop(self) -> None:
-        """End it, and say whether all went well."""
+        """Stop it, and fail if it was disturbed."""
         self._is_over.set()
         self._thread.join()
         self.close()

@@ -1,7 +1,7 @@
-"""How long a second client waits for ApiVersions while something is done to a server.
+"""How long a second client waits for ApiVersions while something happens to a server.
 
-The machine may be busy with anything: a wait counts only as far as the server's own threads ran
-during it, as the kernel counts their time, and of several tries the best one is taken.
+The machine may be busy: a wait only counts as far as the server's own threads ran during it, by the
+kernel's accounting, and the best of several tries is used.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tests.gateway.kafka.raw import RawClient
 from tests.gateway.server import RunningServer
 
 STALL_SECONDS_MAX = 0.050
-"""The bar: no request holds the loop for longer."""
+"""The bar: no request blocks the event loop for longer."""
 
 
 def stall_seconds(server: RunningServer, work: Callable[[], object], *, tries: int = 3) -> float:
-    """The longest wait of a bystander while `work` is done, in the best of some tries."""
+    """The longest wait of a bystander while `work` runs, in the best of some tries."""
     best = float("inf")
     for _ in range(tries):
         best = min(best, _one(server, work))
@@ -53,7 +53,7 @@ def _one(server: RunningServer, work: Callable[[], object]) -> float:
 
 
 def ran_seconds(pid: int) -> float:
-    """How long the threads of a process have run."""
+    """The CPU time of a process's threads."""
     total = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -64,12 +64,12 @@ def ran_seconds(pid: int) -> float:
 
 
 def forget_peak(pid: int) -> None:
-    """Let the kernel measure the peak of a process's memory anew."""
+    """Reset the kernel's memory peak of a process."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def peak_bytes(pid: int) -> int:
-    """The most memory that a process had since then."""
+    """The memory peak since then."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) << 10

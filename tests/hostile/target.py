@@ -1,8 +1,8 @@
 """A server under attack, with a well-behaved client beside the attacker.
 
-The bystander produces and reads on a connection of its own the whole time; an answer that takes
-longer than its deadline, or any error, fails the test. At the end the server must have no traceback
-in its log and must not have kept what it was sent.
+The bystander produces and reads on its own connection the whole time; a response after its
+deadline, or any error, fails the test. At the end the server must have no traceback in its log, and
+must have freed what it was sent.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def one_batch() -> bytes:
 
 
 def frame(key: ApiKey | int, version: int, body: bytes) -> bytes:
-    """A request as it goes over the wire, its length and header right."""
+    """Encode a request with a correct length and header."""
     client = ClientConnection(client_id="hostile")
     client.send(ApiKey(key), version, [body])
     return b"".join(client.data_to_send())
 
 
 def request(key: ApiKey, version: int, value: Any) -> bytes:
-    """The same for a value."""
+    """Encode a request from a value."""
     return frame(key, version, encode(value, version))
 
 
@@ -105,14 +105,14 @@ class KafkaBystander(Bystander):
 
 
 class Target:
-    """The server, and what may be done to it."""
+    """The server, and possible attacks on it."""
 
     def __init__(self, server: RunningServer) -> None:
         self.server = server
         self.known = self.look()
 
     def look(self) -> Known:
-        """What is there; a topic that an attack deleted is made again."""
+        """Return what exists; a topic that an attack deleted is created again."""
         with RawClient(self.server) as client:
             names = [MetadataRequestTopic(name=name) for name in (TOPIC, QUIET)]
             answer = client.call(
@@ -122,7 +122,7 @@ class Target:
         return Known(topic=TOPIC, topic_id=ids[TOPIC], batch=one_batch())
 
     def attack(self, data: bytes, *, is_last: bool = True) -> bytes:
-        """Send bytes, then no more; what comes back until the server closes."""
+        """Send bytes, then close the writing side; return what the server sends until it closes."""
         answer = bytearray()
         with RawClient(self.server) as client, contextlib.suppress(ConnectionError):
             client.socket.sendall(data)
@@ -134,7 +134,7 @@ class Target:
         return bytes(answer)
 
     def ask(self, data: bytes) -> bytes | None:
-        """Send a request and read its answer, without its length; None if closed instead."""
+        """Send a request and read its response, without its length; None if closed instead."""
         with RawClient(self.server) as client, contextlib.suppress(ConnectionError):
             client.socket.sendall(data)
             head = client.socket.recv(4, socket.MSG_WAITALL)
@@ -149,7 +149,7 @@ class Target:
 
     @contextlib.contextmanager
     def under_watch(self, *, growth_bytes_max: int = GROWTH_BYTES_MAX) -> Iterator[None]:
-        """Whatever happens inside leaves others, the log and the memory as they should be."""
+        """Check that other clients, the log and the memory are unaffected by the block."""
         self.known = self.look()
         mark, before = len(self.server.log), self.server.resident_bytes
         bystander = KafkaBystander(self.server)
@@ -169,9 +169,9 @@ class Target:
 def running_target(
     directory: Path, settings: Sequence[str] = ("topics.partitions_max=4000",)
 ) -> Iterator[Target]:
-    """A server that may be attacked; it must still stop as it should.
+    """A server that may be attacked; it must still stop cleanly.
 
-    Fuzzed names are topics too: so many of them and no more.
+    Fuzzed names become topics too, so their number is limited.
     """
     with RunningServer(directory, settings=settings) as server:
         target = Target(server)

@@ -1,4 +1,4 @@
-"""The checkout as the house rules see it: where it is, which files it has, what they import."""
+"""The checkout for house rules: its root, its files, and their imports."""
 
 import ast
 import subprocess
@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# The rooms that hold a portion of the namespace package, and those that only stand beside them.
+# The rooms with a part of the namespace package, and the others.
 SOURCE_ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli")
 SIDE_ROOMS = ("tests", "bench", "compat-tests", "docs")
 
 
 @cache
 def files() -> tuple[Path, ...]:
-    """Every file that git tracks or would track, from the root: a new file counts at once."""
+    """Every file that git tracks or would track, so that a new file counts at once."""
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     output = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     names = sorted({name for name in output.split("\0") if name})
@@ -22,14 +22,14 @@ def files() -> tuple[Path, ...]:
 
 
 def python_files(*rooms: str) -> list[Path]:
-    """The Python files of these rooms (of all, when none is named), relative to the root."""
+    """The Python files of these rooms (by default of all), relative to the root."""
     return [
         path for path in files() if path.suffix == ".py" and (not rooms or path.parts[0] in rooms)
     ]
 
 
 def text_files() -> Iterator[tuple[Path, str]]:
-    """Every file that is text, with its text. Captured bytes and key files are not."""
+    """Every text file with its text. Captured bytes and key files are not text."""
     for path in files():
         try:
             yield path, (ROOT / path).read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def module_name(path: Path) -> str:
 
 
 def imported_names(tree: ast.Module) -> set[str]:
-    """Every absolute module name a file imports anywhere, in functions and under `if` too."""
+    """Every absolute module name that a file imports, in functions and under `if` too."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""The wheel that several tests open, built once and without a network."""
+"""The wheel that several tests use, built once and without a network."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from tests.house.checkout import ROOT
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    # Straight through the build back end: no isolated environment, so no network.
+    # Directly with the build backend: no isolated environment, so no network.
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "-d", str(folder)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     [built] = folder.glob("*.whl")

@@ -15,7 +15,7 @@ LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 LINK_TEXT = re.compile(r"\[([^\]]*)\]\([^)\s]+\)")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
 NAMED_LINK = re.compile(r"\[`?(?P<name>[\w./-]+\.py)`?\]\((?P<target>[^)\s]+)\)")
-# `rockgate serve --set a=b` in a block; what follows `#` or stands in quotes is not looked at.
+# `rockgate serve --set a=b` in a block; comments and quoted text are ignored.
 MAKE = re.compile(r"^\s*(?:\$ )?make ([a-z-]+)", re.M)
 SUBCOMMAND = re.compile(r"[a-z][a-z-]*")
 ROCKGATE = re.compile(r"^\s*(?:\$ )?rockgate\b(?P<arguments>[^\n#|>]*)", re.M)
@@ -50,7 +50,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def links(page: Path) -> Iterator[str]:
-    """The targets of a page's links that lead to a file of the checkout, without fragments."""
+    """The targets of a page's links to files of the checkout, without fragments."""
     text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
     for match in LINK.finditer(text):
         target = match["target"].split("#")[0]
@@ -59,7 +59,7 @@ def links(page: Path) -> Iterator[str]:
 
 
 def anchored_links(page: Path) -> Iterator[tuple[str, str]]:
-    """A page's links to headings: the page that is linked to ("" is this one) and the heading."""
+    """A page's links to headings: the linked page ("" is this one) and the heading."""
     text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
     for match in LINK.finditer(text):
         target, mark, heading = match["target"].partition("#")
@@ -68,13 +68,13 @@ def anchored_links(page: Path) -> Iterator[tuple[str, str]]:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names by which a page's headings can be linked to, as GitHub makes them."""
+    """The anchors of a page's headings, as GitHub generates them."""
     text = FENCE.sub("", (ROOT / page).read_text(encoding="utf-8"))
     found: set[str] = set()
     for title in HEADING.findall(text):
         words = LINK_TEXT.sub(r"\1", title).strip().lower()
         name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
-        # A second heading of one name gets a number.
+        # Repeated headings get a number.
         taken = 0
         while (each := f"{name}-{taken}" if taken else name) in found:
             taken += 1
@@ -95,9 +95,9 @@ def make_targets(text: str) -> list[str]:
 
 
 def rockgate_commands(text: str) -> Iterator[tuple[str, list[str]]]:
-    """(subcommand, long flags) of every `rockgate` command in a block.
+    """Yield (subcommand, long flags) of every `rockgate` command in a block.
 
-    An argument that looks like a subcommand of a subcommand counts as one: `--help` goes before it.
+    An argument that looks like a nested subcommand counts as one: `--help` goes before it.
     """
     for match in ROCKGATE.finditer(text.replace("\\\n", " ")):
         words = match["arguments"].split()

@@ -1,4 +1,4 @@
-"""Running the blocks of a page as a reader would: in a shell or an interpreter of their own.
+"""Runs the blocks of a page as a reader would: each in its own shell or interpreter.
 
 A guide is run as a whole: its blocks in their order, in one folder, against one server.
 """
@@ -22,7 +22,7 @@ SECONDS_MAX = 240
 RUNNERS = {
     "sh": ["bash", "-eu"],
     "bash": ["bash", "-eu"],
-    # As a reader would run it: what a client library warns of is not ours to fix.
+    # As a reader would run it: warnings of client libraries are not ours to fix.
     "python": [sys.executable],
 }
 DEFAULT_ADDRESSES = {
@@ -32,12 +32,12 @@ DEFAULT_ADDRESSES = {
     "http": "127.0.0.1:8080",
 }
 GUIDES = Path("docs/guide")
-# What a guide's blocks may be marked with, and who runs them.
+# The marks of a guide's blocks, which decide how they are run.
 BY_HAND, JAVA, SPARK = "by-hand", "java", "spark"
 
 
 def guides(needs: str = "") -> list[Path]:
-    """The guides that need this (JAVA, SPARK) to be run, or those that need neither."""
+    """The guides that need JAVA or SPARK to run, or those that need neither."""
     return [page for page in pages() if page.parent == GUIDES and needs_of(page) == needs]
 
 
@@ -49,12 +49,12 @@ def needs_of(page: Path) -> str:
 
 
 def kind(block: Block) -> tuple[str, ...]:
-    """The language of a block and its words."""
+    """The language of a block and its marks."""
     return (block.language, *block.words)
 
 
 def addressed(text: str, server: RunningServer) -> str:
-    """A block's text with this server's addresses in place of the default ones."""
+    """A block's text with this server's addresses instead of the default ones."""
     for listener, default in DEFAULT_ADDRESSES.items():
         if default in text:
             host, port = server.address(listener)
@@ -65,7 +65,7 @@ def addressed(text: str, server: RunningServer) -> str:
 def run_block(
     block: Block, text: str, folder: Path, variables: Mapping[str, str] | None = None
 ) -> str:
-    """Run a block in a folder, with this environment's commands first on PATH; what it printed."""
+    """Run a block in a folder, with our commands first on PATH; return its output."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     result = subprocess.run(
         RUNNERS[block.language],
@@ -82,7 +82,7 @@ def run_block(
 
 
 def run_in_guide(block: Block, folder: Path, server: RunningServer) -> str:
-    """Run a block of a guide; commands that name no server ask this one."""
+    """Run a block of a guide; commands without an address use this server."""
     addresses = {name: "{}:{}".format(*server.address(name)) for name in ("kafka", "remoting")}
     variables = {
         "ROCKGATE_BOOTSTRAP_SERVER": addresses["kafka"],
@@ -92,7 +92,7 @@ def run_in_guide(block: Block, folder: Path, server: RunningServer) -> str:
 
 
 def missing_headers(block: Block, printed: str) -> list[str]:
-    """The headers of the tables in a block of output that commands do not print any more."""
+    """The table headers in a block of output that commands no longer print."""
     lines = {" ".join(line.split()) for line in printed.splitlines()}
     tables = block.text.strip().split("\n\n")
     headers = [" ".join(table.splitlines()[0].split()) for table in tables]

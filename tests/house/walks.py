@@ -1,11 +1,11 @@
-"""Walks: which files of ours a request passes through, found by tracing one.
+"""Walks: the files of ours that a request passes through, found by tracing.
 
     python -m tests.house.walks     writes docs/internals/walks.md
 
-A real server runs in this process, and a profile hook on its loop's thread writes down every file
-of ours in which a function is called between a request and its answer. Clients run in other
-threads, and each request is made several times: what the server does by itself meanwhile is in some
-of the traces and not in all.
+A real server runs in this process, and a profile hook on its loop's thread records every file of
+ours in which a function is called between a request and its response. Clients run in other threads,
+and each request is made several times: background work of the server is in some of the traces but
+not in all.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Walk:
 
 
 class Tracer:
-    """Writes down files of ours, as functions in them are called on this thread."""
+    """Records files of ours as functions in them are called on this thread."""
 
     def __init__(self) -> None:
         self.files: dict[str, None] = {}
@@ -93,7 +93,7 @@ class Tracer:
 
 
 async def trace(name: str, about: str, exchange: Callable[[], object]) -> Walk:
-    """Make a request in a thread, several times, and keep what every trace of it has."""
+    """Make a request in a thread, several times, and return what all traces have in common."""
     await asyncio.to_thread(exchange)
     traces = []
     for _ in range(ROUNDS):
@@ -109,19 +109,19 @@ async def trace(name: str, about: str, exchange: Callable[[], object]) -> Walk:
 
 
 class Asker:
-    """One connection that stays: opening and closing it are no part of a walk."""
+    """One permanent connection: opening and closing it are no part of a walk."""
 
     def __init__(self, address: Address) -> None:
         self._socket = socket.create_connection((address.host, address.port), timeout=30)
 
     def ask(self, frame: bytes) -> None:
-        """Send a request of either wire and read its answer."""
+        """Send a request of either protocol and read its response."""
         self._socket.sendall(frame)
         (size,) = struct.unpack(">i", self._read(4))
         self._read(size)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
     def _read(self, count: int) -> bytes:

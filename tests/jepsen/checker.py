@@ -1,14 +1,14 @@
 """The checks of Jepsen's Kafka workload, over a history.
 
 aborted read          a value of an aborted transaction was read
-precommitted read     a value was read before the end of its transaction was asked for
+precommitted read     a value was read before its transaction was ended
 inconsistent offset   one offset had two values
 duplicate             one value had two offsets
-lost write            a committed value is not there in the end
-torn transaction      of a transaction some values are there in the end, and some are not
-nonmonotonic poll     a consumer went back
-poll skip             a consumer passed over a value that is there in the end
-nonmonotonic send     what a worker sent later lies before what it sent earlier
+lost write            a committed value is missing at the end
+torn transaction      some values of a transaction exist at the end, and some do not
+nonmonotonic poll     a consumer went backwards
+poll skip             a consumer skipped a value that exists at the end
+nonmonotonic send     a worker's later value has a lower offset than an earlier one
 cycle                 transactions read each other's values in a circle
 """
 
@@ -23,14 +23,14 @@ from tests.jepsen.history import History, Outcome, Read, Transaction
 
 
 class Violation(NamedTuple):
-    """Something that must not be."""
+    """A violation of a guarantee."""
 
     kind: str
     what: str
 
 
 def check(history: History) -> list[Violation]:
-    """Return everything that is wrong with a history."""
+    """Return all violations in a history."""
     checks = (_reads, _offsets, _writes, _polls, _sends, _cycles)
     return [violation for each in checks for violation in each(history)]
 
@@ -123,7 +123,7 @@ def _sends(history: History) -> Iterator[Violation]:
 
 
 def _cycles(history: History) -> Iterator[Violation]:
-    """Find circles of committed transactions, each of which read a value of the one before."""
+    """Find cycles of committed transactions in which each read a value of the previous one."""
     numbers = {id(each): at for at, each in enumerate(history.transactions)}
     writers = _writers(history)
     readers: dict[int, set[int]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""What clients did and what they were told: the history that the checker looks at."""
+"""The history of clients: what they did and the results, for the checker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Outcome(Enum):
 
 @dataclass(slots=True)
 class Send:
-    """A value that was sent; its offset is known once the server has told it."""
+    """A value that was sent; its offset is known after the acknowledgement."""
 
     partition: int
     value: int
@@ -34,7 +34,7 @@ class Read(NamedTuple):
 
 @dataclass(slots=True)
 class Poll:
-    """What one poll brought, and when it was over."""
+    """The result of one poll, and when it ended."""
 
     reads: list[Read]
     ended: float
@@ -42,21 +42,21 @@ class Poll:
 
 @dataclass(slots=True)
 class Transaction:
-    """One transaction of one worker: what it polled, then what it sent, then how it ended."""
+    """One transaction of one worker: its polls, its sends, and its outcome."""
 
     worker: int
     session: int
-    """Which consumer polled: a worker that begins again reads from the start again."""
+    """The consumer that polled: after a restart a worker reads from the start again."""
     polls: list[Poll] = field(default_factory=list)
     sends: list[Send] = field(default_factory=list)
     ending: float = float("inf")
-    """When its end was asked for; nobody may have read its values before."""
+    """When its end was requested; its values must not be read before."""
     outcome: Outcome = Outcome.INFO
 
 
 @dataclass(slots=True)
 class History:
-    """All transactions in the order they began, and what is there when everything is over."""
+    """All transactions in the order of their start, and what exists at the end."""
 
     transactions: list[Transaction]
     final: list[Read]

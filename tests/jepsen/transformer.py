@@ -1,9 +1,9 @@
-"""Reads numbers from one topic and writes them to another, exactly once; a process of its own.
+"""Reads numbers from one topic and writes them to another, exactly once; run as a process.
 
     python -m tests.jepsen.transformer BOOTSTRAP
 
-The offsets that it has read up to are committed in the transaction that writes. It is made to be
-killed, and takes nothing with it but what is in the log.
+Its consumed offsets are committed in the transaction that writes. It is made to be killed, and has
+no state outside the log.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PARTITIONS = 2
 
 
 def main() -> None:
-    """Begin again after every error, for ever."""
+    """Restart after every error, forever."""
     while True:
         try:
             transform(sys.argv[1])

@@ -1,10 +1,10 @@
-"""Workers: each has a transactional producer and a consumer, and writes down all it is told.
+"""Workers: each has a transactional producer and a consumer, and records all results.
 
-The client is librdkafka by confluent-kafka. What it reports is taken as it is: committed, aborted,
-or unknown when it cannot tell. After an error that it calls fatal a worker begins again with new
-clients, under the same transactional id. Offsets are not part of its transactions: librdkafka 2.x
-waits for ever in send_offsets_to_transaction when the server dies at that moment, whoever's server
-it is (seen with Apache Kafka 4.3.1 too); `test_transforming` has them, with another client.
+The client is librdkafka by confluent-kafka. Its results are recorded unchanged: committed, aborted,
+or unknown. After a fatal error a worker starts again with new clients, under the same transactional
+id. Offsets are not part of its transactions: librdkafka 2.x waits forever in
+send_offsets_to_transaction if the server dies at that moment, with any server (also seen with
+Apache Kafka 4.3.1); `test_transforming` covers them, with another client.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GROUP = "jepsen"
 
 
 class Values:
-    """Numbers that are given out once."""
+    """Numbers that are used once."""
 
     def __init__(self) -> None:
         self._next = 0
@@ -54,7 +54,7 @@ def consumer(bootstrap: str) -> Any:
 
 
 class Worker(threading.Thread):
-    """Runs transactions until it is told to end."""
+    """Runs transactions until it is stopped."""
 
     def __init__(self, number: int, bootstrap: str, values: Values, random: Random) -> None:
         super().__init__(daemon=True)
@@ -68,11 +68,11 @@ class Worker(threading.Thread):
         self.failure: BaseException | None = None
 
     def end(self) -> None:
-        """Let it finish the transaction it is in."""
+        """Stop after the current transaction."""
         self._is_over.set()
 
     def run(self) -> None:
-        """Work; what goes wrong here and not in the client is kept for the test."""
+        """Work; an error outside the client is stored for the test."""
         try:
             while not self._is_over.is_set():
                 self._work_until_fatal()
@@ -103,7 +103,7 @@ class Worker(threading.Thread):
             del producer
 
     def _transact(self, producer: Any, reading: Any) -> bool:
-        """Run one transaction; false if these clients cannot go on."""
+        """Run one transaction; false if these clients cannot continue."""
         transaction = Transaction(self._number, self._session)
         self.history.append(transaction)
         is_ended = False
@@ -132,7 +132,7 @@ class Worker(threading.Thread):
     ) -> bool:
         reason = error.args[0]
         if not is_ended:
-            # Nobody asked to commit it, so nobody ever may: whoever is next aborts it.
+            # Its commit was never requested: the next instance aborts it.
             transaction.outcome = Outcome.FAIL
         if not reason.txn_requires_abort():
             return False
@@ -166,7 +166,7 @@ def _reads(messages: list[Any]) -> Iterator[Read]:
 
 
 def read_all(bootstrap: str) -> list[Read]:
-    """Everything that is committed, once nothing is open any more."""
+    """Everything that is committed, once no transaction is open."""
     reading = consumer(bootstrap)
     try:
         ends = {
@@ -188,7 +188,7 @@ def read_all(bootstrap: str) -> list[Read]:
 
 
 def abort_leftovers(bootstrap: str, count: int) -> None:
-    """Begin once with each transactional id, which ends whatever it left open."""
+    """Start once with each transactional id, which aborts its open transaction."""
     for number in range(count):
         producer = Producer(
             {"bootstrap.servers": bootstrap, "transactional.id": f"jepsen-{number}"}

@@ -1,4 +1,4 @@
-"""`make rows-mutate ROW=LP-3`: break the code behind rows, and say which of them noticed."""
+"""`make rows-mutate ROW=LP-3`: break the code behind rows, and report which tests noticed."""
 
 import sys
 import tempfile

@@ -1,9 +1,9 @@
 """Breaking the code behind requirement rows, to see whether their tests notice.
 
-mutations.toml names one small change of the production source for each row of a sample. A change is
-made in a scratch copy of the checkout, never in the checkout itself; there the tests that carry the
-row's mark run, and at least one of them has to fail. A test that stays green with its feature
-removed shows nothing.
+mutations.toml has one small change of the production source for each row of a sample. A change is
+made in a scratch copy of the checkout, never in the checkout itself; there the tests with the row's
+mark run, and at least one of them has to fail. A test that stays green without its feature proves
+nothing.
 """
 
 import os
@@ -22,11 +22,11 @@ from tests.house.checkout import ROOT, SOURCE_ROOMS, files
 TABLE = Path(__file__).parent / "mutations.toml"
 SECONDS_MAX = 240.0
 TESTS_FAILED = 1
-"""What pytest's exit status is if tests ran and some failed; an error while collecting has 2."""
+"""pytest's exit status if tests ran and some failed; an error while collecting has 2."""
 
 
 class Verdict(Enum):
-    """What the tests of a row said to the broken code."""
+    """The result of a row's tests on the broken code."""
 
     RED = "red"
     GREEN = "green: no test noticed"
@@ -36,22 +36,22 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutation:
-    """One change that takes a row's feature away."""
+    """One change that removes a row's feature."""
 
     row: str
     file: str
     replace: str
     by: str
     why: str
-    """What is gone, in a clause."""
+    """What is broken, in a clause."""
 
     @property
     def name(self) -> str:
-        """How it is called in a list."""
+        """Its name in a list."""
         return f"{self.row}: {self.why}"
 
     def applied(self, text: str) -> str:
-        """The text of its file, changed; ValueError unless it has exactly one place for that."""
+        """Return the changed text of its file; ValueError unless it has exactly one match."""
         count = text.count(self.replace)
         if count != 1:
             raise ValueError(f"{self.name}: {self.file} has its text {count} times")
@@ -65,7 +65,7 @@ def load(path: Path = TABLE) -> list[Mutation]:
 
 
 def shown_in(row: str, marks: Mapping[str, list[Mark]]) -> list[str]:
-    """What pytest is asked to run for a row: its tests here, not those with clients of others."""
+    """Return the tests to run for a row: those here, not those with third-party clients."""
     found = [mark for mark in marks.get(row, []) if mark.file.startswith("tests/")]
     return sorted({"::".join([mark.file, *mark.test.split(".")]).rstrip(":") for mark in found})
 
@@ -82,12 +82,12 @@ class Scratch:
         self._marks = shown_by(ROOT)
 
     def passes(self, rows: Iterable[str]) -> bool:
-        """Whether all tests of these rows pass as long as nothing is broken."""
+        """Whether all tests of these rows pass while nothing is broken."""
         chosen = sorted({test for row in rows for test in shown_in(row, self._marks)})
         return self._run(chosen, seconds_max=4 * SECONDS_MAX) == 0
 
     def judge(self, mutation: Mutation) -> Verdict:
-        """Break the code, run the row's tests, mend it again."""
+        """Break the code, run the row's tests, restore it."""
         path = self._folder / mutation.file
         text = path.read_text(encoding="utf-8")
         path.write_text(mutation.applied(text), encoding="utf-8")
@@ -106,7 +106,7 @@ class Scratch:
         rooms = [str(self._folder / room) for room in SOURCE_ROOMS]
         environ = {
             **os.environ,
-            # In front of what is installed: servers that a test starts are broken, too.
+            # Before installed packages: servers that a test starts are broken too.
             "PYTHONPATH": os.pathsep.join([*rooms, str(self._folder)]),
             "PYTHONDONTWRITEBYTECODE": "1",
         }

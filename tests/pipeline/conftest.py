@@ -1,4 +1,4 @@
-"""What the pipeline's tests take: the one Spark session, a server, and a teller."""
+"""Fixtures of the pipeline tests: the Spark session, a server, and a teller."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def spark(java: object) -> SparkSession:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """One server for all; at the end it must stop cleanly and have no traceback."""
+    """One server for all; at the end it must stop cleanly, without a traceback."""
     with RunningServer(tmp_path_factory.mktemp("pipeline")) as running:
         yield running
         running.stop_cleanly()
@@ -34,7 +34,7 @@ def cluster(server: RunningServer) -> Cluster:
 
 @pytest.fixture
 def told() -> io.StringIO:
-    """What the teller said."""
+    """The teller's output."""
     return io.StringIO()
 
 

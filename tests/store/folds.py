@@ -1,6 +1,6 @@
-"""Every fold, with random changes for it: whatever is listed here is held to the fold's contract.
+"""Every fold, with random changes for it: the property tests of folds apply to this list.
 
-A new fold joins by a `FoldCase` in `FOLDS`.
+Add a `FoldCase` to `FOLDS` for a new fold.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,21 +59,21 @@ Body = tuple[bytes, bytes]
 
 
 class FoldCase(NamedTuple):
-    """How to make a fold whose slices are as small as can be, feed it, and look at it."""
+    """How to create a fold with the smallest possible slices, change it, and examine it."""
 
     name: str
     topic: bytes
     make: Callable[[], Fold]
     changes: st.SearchStrategy[list[Body]]
     view: Callable[[Any], Mapping[Any, object]]
-    """Everything the fold knows, by key."""
+    """Everything in the fold, by key."""
 
 
 def topic_id(index: int) -> bytes:
     return index.to_bytes(16, "big")
 
 
-# Topics: operations name a life by its number, so that most hit one that was created.
+# Topics: operations refer to an incarnation by number, so that most refer to an existing one.
 
 _NAMES = ("a", "b", "c")
 _LIVES = st.integers(0, 7)
@@ -151,7 +151,8 @@ def _progress_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
             group, topics = values
             as_of = b""
             if what == "as of":
-                # Written before the change, and behind the last removal, which takes all before it.
+                # Written before the change, and after the last removal, which removes all before
+                # it.
                 end = sum(ENVELOPE_SIZE + len(body) for _, body in bodies)
                 as_of = position_key((removed_to + end) // 2)
             helds = [
@@ -205,7 +206,7 @@ def _epoch_changes(count: int) -> list[Body]:
     return bodies
 
 
-# Half messages: prepared, checked, decided; offsets come again only after a cut of the log.
+# Half messages: prepared, checked, decided; offsets only repeat after the log was truncated.
 
 _HALF_OPERATIONS = st.one_of(
     st.tuples(st.just("prepare"), st.integers(0, 5)),
@@ -232,7 +233,7 @@ def _half_changes(operations: Sequence[tuple[str, int]]) -> list[Body]:
     return bodies
 
 
-# Delays: as in life, an offset is scheduled once and ended once, and a deleted topic is gone.
+# Delays: as in practice, an offset is scheduled once and ended once, and deleted topics stay so.
 
 _OFFSETS = st.lists(st.integers(0, 12), min_size=1, max_size=5, unique=True)
 _DELAY_OPERATIONS = st.one_of(
@@ -296,7 +297,7 @@ def _view_delay(delay: Delay) -> Mapping[Any, object]:
     return items
 
 
-# Held entries: an entry is held once, decided once by its owner, and scheduled by steps.
+# Held entries: an entry is held once, decided once by its owner, and scheduled in steps.
 
 _HELD_OPERATIONS = st.one_of(
     st.tuples(st.just("hold"), _TOPICS, _QUEUES, st.integers(-1, 2)),
@@ -363,11 +364,11 @@ def _view_held(held: HeldEntries) -> Mapping[Any, object]:
     return items
 
 
-# Empty offsets: what is scheduled, beside the topics that the fold asks and listens to.
+# Empty offsets: the scheduled ones, together with the topics that the fold uses.
 
 
 class EmptyBesideTopics:
-    """The fold behind the one of topics, as a server has them; slices of topics begin with T."""
+    """The fold after that of topics, as in a server; slices of topics start with T."""
 
     name = "empty offsets"
     topics = frozenset((DELAY_TOPIC, TOPICS_TOPIC))
@@ -431,7 +432,7 @@ def _empty_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
 
 
 def _view_empty(fold: EmptyBesideTopics) -> Mapping[Any, object]:
-    """Offsets that count: nobody asks for any before a partition's start."""
+    """The offsets that count: those before a partition's start are never read."""
     found: dict[Any, object] = {}
     for topic in fold.known:
         for queue_id in range(4):

@@ -1,4 +1,4 @@
-"""A data directory with something of every kind in it, for tests that damage it."""
+"""A data directory with something of every kind, for tests that damage it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rockgate.store.write.append import Intake
 
 
 def furnished(*, is_closed: bool = True) -> Keeping:
-    """Messages with keys, batches, a group, moved entries, fillers, snapshots; the log from > 0."""
+    """Keys, batches, a group, relocated entries, fillers, snapshots; the log starts after 0."""
     keeping = Keeping(
         retention_ms=HOUR_MS, key_index=True, key_index_slots=40, key_index_entries=60
     )

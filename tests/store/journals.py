@@ -1,4 +1,4 @@
-"""A journal in memory: it gives out positions and feeds the folds, as the store does."""
+"""A journal in memory: it assigns positions and applies changes to folds, as the store does."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ ENVELOPE_SIZE = 100
 
 
 class MemoryJournal:
-    """Keeps every change, so that a test can replay any part of the log."""
+    """Stores every change, so that a test can replay any part of the log."""
 
     def __init__(self) -> None:
         self.end = 0
@@ -22,7 +22,7 @@ class MemoryJournal:
         self.failure: Exception | None = None
 
     def attach(self, *folds: Fold, directory: Directory | None = None) -> State:
-        """Feed these folds from now on."""
+        """Apply changes to these folds from now on."""
         self.state = State(folds, Snapshots(directory or MemoryDisk().root()))
         return self.state
 
@@ -45,7 +45,7 @@ class MemoryJournal:
         return position
 
     def replay(self, state: State, replay_from: int) -> None:
-        """Feed everything from a position on, as a start does."""
+        """Apply everything from a position on, as a start does."""
         for change in self.changes:
             if change.position >= replay_from:
                 state.apply(change)

@@ -1,4 +1,4 @@
-"""A small store on memory files with a clock turned by hand, for tests of what is kept."""
+"""A small store on memory files with a manual clock, for tests of retention."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Held = tuple[int, int, bytes]
 
 
 class LateJobs:
-    """Jobs that are done one at a time, when the test says so: a thread that is always late."""
+    """Jobs that run one at a time, when the test says so: a thread that is always late."""
 
     def __init__(self) -> None:
         self._jobs: deque[tuple[Work, Done]] = deque()
@@ -50,7 +50,7 @@ class LateJobs:
 
 
 class Keeping(World):
-    """A world of short segments, and what tests do to what is kept."""
+    """A world of short segments, and what retention tests do with it."""
 
     def __init__(self, disk: MemoryDisk | None = None, **settings: Any) -> None:
         self.serial = 0
@@ -86,7 +86,7 @@ class Keeping(World):
         return held
 
     def read(self, name: str, queue_id: int = 0) -> list[Held]:
-        """Everything a reader gets from the log start on, which is everything there is."""
+        """Everything that a reader gets from the log start on."""
         queue, found = self.queue(name, queue_id), []
         for unit, view in self.entries(name, queue_id):
             entry = envelope.read(view)
@@ -100,7 +100,7 @@ class Keeping(World):
     # Time
 
     def tick_late(self) -> Iterator[None]:
-        """Tick again and again with jobs that take their time; the caller looks in between."""
+        """Tick repeatedly with late jobs; the caller runs in between."""
         jobs = self.store.threads.jobs
         if not isinstance(jobs, LateJobs):
             jobs = self.store.threads.jobs = LateJobs()
@@ -112,7 +112,7 @@ class Keeping(World):
             yield
 
     def settle(self) -> None:
-        """Tick until nothing is under way."""
+        """Tick until nothing is in progress."""
         idle = 0
         for _ in range(100_000):
             idle = 0 if self.store.tick() else idle + 1
@@ -127,7 +127,7 @@ class Keeping(World):
         return [segment.start for segment in self.store.retention.segments]
 
     def files(self) -> list[int]:
-        """The starts of the segments on disk, one that is prepared included."""
+        """The starts of the segments on disk, including a prepared one."""
         names = self.disk.root().child("commitlog").names()
         return [int(name) for name in names if name.isdigit()]
 

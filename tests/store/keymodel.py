@@ -12,7 +12,7 @@ KEYS = tuple(b"key-%d" % number for number in range(9))
 
 
 class ModelLog:
-    """Entries by position, oldest first; positions have gaps, as those of real entries have."""
+    """Entries by position, oldest first; positions have gaps, like those of real entries."""
 
     def __init__(self) -> None:
         self.start = 0
@@ -21,7 +21,7 @@ class ModelLog:
         self._entries: dict[int, Loaded] = {}
 
     def append(self, topic: bytes, keys: list[bytes], store_ms: int | None = None) -> int:
-        """Append an entry and return its position; its time is the log's own unless given."""
+        """Append an entry and return its position; its time is the log's own by default."""
         position = self.end
         self._entries[position] = Loaded(
             topic, keys, self.store_ms if store_ms is None else store_ms
@@ -30,7 +30,7 @@ class ModelLog:
         return position
 
     def append_random(self, random: Random) -> int:
-        """Append an entry of any kind: with many keys or none, moved or not."""
+        """Append an entry of any kind: with many keys or none, relocated or not."""
         self.store_ms += random.choice((0, 1, 400, 5000))
         moved_ms = (
             self.store_ms - random.choice((1, 3000, 10**9)) if random.random() < 0.1 else None
@@ -39,11 +39,11 @@ class ModelLog:
         return self.append(random.choice(TOPICS), keys, moved_ms)
 
     def load(self, position: int) -> Loaded | None:
-        """What a reader of the log finds at a position."""
+        """Return the entry at a position."""
         return self._entries.get(position) if self.start <= position < self.end else None
 
     def truncate(self, end: int) -> None:
-        """Lose everything from a position on."""
+        """Drop everything from a position on."""
         self.end = end
         self._entries = {at: entry for at, entry in self._entries.items() if at < end}
 
@@ -51,20 +51,20 @@ class ModelLog:
         return [at for at in self._entries if at >= self.start]
 
     def walk(self, start: int) -> Iterator[tuple[bytes, list[bytes], int, int]]:
-        """The entries from a position on, as `put` takes them."""
+        """Yield the entries from a position on, as parameters of `put`."""
         for position in self.positions():
             if position >= start:
                 yield self.entry(position)
 
     def entry(self, position: int) -> tuple[bytes, list[bytes], int, int]:
-        """The entry at a position, as `put` takes it."""
+        """The entry at a position, as parameters of `put`."""
         topic, keys, store_ms = self._entries[position]
         return topic, list(keys), position, store_ms
 
     def find(
         self, topic: bytes, key: bytes, begin_ms: int = 0, end_ms: int = 2**63 - 1
     ) -> list[int]:
-        """What a query without a limit must return."""
+        """The expected result of a query without a limit."""
         return [
             position
             for position in reversed(self.positions())
@@ -81,7 +81,7 @@ def put_from(index: KeyIndex, log: ModelLog, start: int) -> None:
 
 
 def every_query(index: KeyIndex, log: ModelLog) -> dict[tuple[bytes, bytes], list[int]]:
-    """The answers for every key there is and for one there is not."""
+    """The results for every key, and for a missing one."""
     return {
         (topic, key): index.query(topic, key, load=log.load, limit=10_000)
         for topic in TOPICS
@@ -90,7 +90,7 @@ def every_query(index: KeyIndex, log: ModelLog) -> dict[tuple[bytes, bytes], lis
 
 
 def every_answer(log: ModelLog) -> dict[tuple[bytes, bytes], list[int]]:
-    """The answers that `every_query` must give."""
+    """The expected results of `every_query`."""
     return {
         (topic, key): log.find(topic, key) for topic in TOPICS for key in (*KEYS, b"no-such-key")
     }

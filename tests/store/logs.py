@@ -1,4 +1,4 @@
-"""Logs to test with: small segments on files in memory, and entries that tell themselves apart."""
+"""Logs for tests: small segments on memory files, and distinguishable entries."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ TOPIC = b"orders"
 
 
 def new_log(directory: Directory, *, segment: int = SEGMENT, start: int = 0) -> CommitLog:
-    """An empty log; its clock stands still."""
+    """An empty log with a clock that stands still."""
     segments = Segments(directory, segment, segment)
     segments.start_at(start)
     return CommitLog(segments, ManualClock())
 
 
 def loaded(directory: Directory, segment: int = SEGMENT) -> Segments:
-    """The segments that a start finds."""
+    """The segments as a start finds them."""
     segments = Segments(directory, segment, segment)
     segments.load()
     return segments
 
 
 def body_of(number: int, size: int = 500) -> bytes:
-    """A body that no other number has."""
+    """A body that is unique to a number."""
     return (b"%08d" % number * (size // 8 + 1))[:size]
 
 
@@ -38,12 +38,12 @@ def draft(number: int, size: int = 500, *, sys_flag: int = 0) -> Draft:
 
 
 def body_at(view: memoryview, entry: Entry) -> bytes:
-    """An entry's body, out of the bytes it was read from."""
+    """The body of an entry in a view."""
     return bytes(view[entry.body_at : entry.body_at + entry.body_size])
 
 
 def numbers(log: CommitLog) -> list[int]:
-    """Which drafts the log holds, all checked."""
+    """The numbers of the drafts in the log, all verified."""
     found = []
     for view, entry in log.walk(log.start):
         envelope.check(view, entry)

@@ -1,4 +1,4 @@
-"""Byte tables of the pages, to be compared with the structs they describe."""
+"""Byte tables of the documentation, to be compared with the structs they describe."""
 
 from __future__ import annotations
 

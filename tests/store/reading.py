@@ -1,4 +1,4 @@
-"""Entries of a queue, read as the server reads them: runs of messages, runs of batches."""
+"""Reads the entries of a queue as the server does: runs of messages, runs of batches."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from rockgate.store.read.slices import Slice
 from rockgate.store.store import Store
 
 END = 1 << 62
-"""Behind anything that could be visible: where a read ends is for the store to say."""
+"""After everything that could be visible: the store limits the read."""
 
 
 def entries(store: Store, queue: Queue, offset: int, size_max: int) -> list[Slice]:
     """Return entries from the one that holds `offset` on, whole ones, by total size.
 
-    At least one is returned if there is any. An entry may begin before the offset, and where
-    offsets are missing it may begin behind it.
+    At least one is returned if there is any. An entry may start before the offset and, where
+    offsets are missing, after it.
     """
     found: list[Slice] = []
     left = size_max
@@ -35,7 +35,7 @@ def entries(store: Store, queue: Queue, offset: int, size_max: int) -> list[Slic
 
 
 def _batch(store: Store, queue: Queue, offset: int) -> list[Slice]:
-    """The batch that holds an offset, if one does and readers may see it."""
+    """The batch that holds an offset, if there is one and it is visible."""
     read = store.reader.batches(queue, offset, END, 0, at_least_one=True, cold=None)
     if not read.bodies and not read.is_at_delayed:
         return []

@@ -1,4 +1,4 @@
-"""A store in memory in which messages wait, and the gateway's part of delivering them."""
+"""A store in memory with delayed messages, and the gateway's part of their delivery."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONFIG = StoreConfig(
 
 
 class WaitingStore(World):
-    """The topics `later`, where messages wait and expire after a second, and `target`."""
+    """The topics `later`, where delayed messages expire after a second, and `target`."""
 
     def __init__(
         self,

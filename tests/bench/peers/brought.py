@@ -1,4 +1,4 @@
-"""A peer's jars for tests: skipped with a reason where they cannot be brought, as without a JDK."""
+"""A peer's jars for tests: skipped with a reason if they cannot be downloaded, or without a JDK."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.gates import is_ci
 
 @contextmanager
 def brought(peer: str) -> Iterator[None]:
-    """Bring the jars of a peer before the block runs."""
+    """Download the jars of a peer before the block runs."""
     try:
         jars.fetch(peer)
     except (ToolMissing, FetchFailed) as error:

@@ -4,8 +4,8 @@
     brokers.answers[ApiKey.LIST_OFFSETS] = lambda node, request: ListOffsetsResponse(...)
     cluster = brokers.cluster()
 
-ApiVersions, Metadata and FindCoordinator are answered from what the test says; every other API by
-the function that the test puts into `answers`. A function that gives None never answers.
+ApiVersions, Metadata and FindCoordinator are answered from the given topology; every other API by
+the function in `answers`. A function that returns None never responds.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ PORT = 9092
 
 
 class Wire:
-    """The transport of one link: what is written goes to a node, what it answers comes back."""
+    """The transport of one link: writes go to a node, and its responses come back."""
 
     def __init__(self, brokers: "Brokers", node: int, link: Link) -> None:
         self._brokers = brokers
@@ -67,12 +67,12 @@ class Wire:
             self._link.data_received(data)
 
     def cut(self) -> None:
-        """End the connection as a broker that dies does."""
+        """Close the connection, like a broker that dies."""
         self._link.connection_lost(None)
 
 
 class Brokers:
-    """Some nodes, the topics they lead, and how they answer."""
+    """Some nodes, the topics they lead, and their responses."""
 
     def __init__(
         self, leaders: dict[Place, int] | None = None, *, nodes: tuple[int, ...] = (1,)
@@ -89,7 +89,7 @@ class Brokers:
         self.wires: list[Wire] = []
 
     def cluster(self, *, timeout_s: float = 1.0) -> Cluster:
-        """A client whose seed is the first node."""
+        """A client with the first node as its seed."""
         return Cluster([_address(self.nodes[0])], timeout_s=timeout_s, dial=self.dial)
 
     async def dial(self, make: Callable[[], Link], address: Address) -> Link:
@@ -103,7 +103,7 @@ class Brokers:
         return link
 
     def requests(self, kind: type[Any]) -> list[tuple[int, Any]]:
-        """The requests of one API so far, each with the node that got it."""
+        """The requests of one API so far, each with the node that received it."""
         return [(node, request) for node, request in self.asked if isinstance(request, kind)]
 
     def answer(self, node: int, exchange: Exchange) -> bytes | None:

@@ -1,4 +1,4 @@
-"""What admin handlers are made of, over a store in memory; and their answers as read by clients."""
+"""The parts of admin handlers over a store in memory, and their responses as clients read them."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ class Admin(KafkaWorld):
 
 
 async def answered(response: T | Awaitable[T]) -> T:
-    """The response, whether it is there or will be."""
+    """The response, awaited if necessary."""
     return await response if isinstance(response, Awaitable) else response
 
 
 async def seen(response: Any, version: int) -> Any:
-    """The response as a client reads it: encoded parts and missing fields included."""
+    """The response as a client reads it, including encoded parts and missing fields."""
     there = await answered(response)
     return decode(type(there), version, encode(there, version), memory_max=MEMORY_MAX)

@@ -1,4 +1,4 @@
-"""A world in which records wait: produced as a client does it, read as one, on a clock by hand."""
+"""A world with delayed records: produced and read as by a client, with a manual clock."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def headers_of(headers: dict[str, str]) -> tuple[Header, ...]:
 
 
 class Postponing(Ledger):
-    """The topic `orders`, of type MIXED unless told otherwise."""
+    """The topic `orders`, of type MIXED by default."""
 
     def mixed(self, partitions: int = 1, **config: str) -> None:
         self.topic(partitions=partitions, **({"message_type": "MIXED"} | config))
@@ -94,7 +94,7 @@ class Postponing(Ledger):
     def produce(
         self, batch: bytes, *, partition: int = 0, id_: str | None = None
     ) -> ProducedPartition:
-        """Produce a batch that is opened at once."""
+        """Produce a batch that is decoded at once."""
         request = self.request(batch, partition=partition, id_=id_)
         answer = self.handlers[ApiKey.PRODUCE].handle(request, call(12))
         assert isinstance(answer, Produced), "it takes a thread"
@@ -127,7 +127,7 @@ class Postponing(Ledger):
         size_max: int = 1 << 20,
         committed: bool = False,
     ) -> list[Batch]:
-        """What a reader gets from an offset on, answer by answer; each brings it forward."""
+        """What a reader gets from an offset on, one response after the other."""
         queue = self.queue(partition=partition)
         found: list[Batch] = []
         offset = max(start, queue.log_start)

@@ -1,4 +1,4 @@
-"""A deployment in memory that has to be asked for everything: nothing it answers is a value."""
+"""A remote deployment in memory: every answer has to be awaited, and is never a plain value."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FarTopic:
 
 
 class FarCatalog:
-    """Topics that others have; only those are known that were asked for. `no-…` is refused."""
+    """Remote topics; only requested ones are known. `no-…` is rejected."""
 
     topic_partitions_max = 100
 
@@ -120,7 +120,7 @@ class FarCatalog:
 
 
 class FarPlacement:
-    """Two nodes that take turns as leaders, and every third partition that has none."""
+    """Two nodes that alternate as leaders; every third partition has none."""
 
     version = 0
     controller_id = 2
@@ -147,7 +147,7 @@ class FarOffset:
 
 
 class FarProgress:
-    """Offsets that others have; partition 9 cannot be reached."""
+    """Remote offsets; partition 9 is unreachable."""
 
     def __init__(self) -> None:
         self.offsets: dict[tuple[str, bytes, int], FarOffset] = {}
@@ -217,7 +217,7 @@ class DictMemory:
 
 
 class Pending:
-    """No transaction is ever open."""
+    """Without any open transaction."""
 
     def has(self, group: str) -> bool:
         return False
@@ -230,14 +230,14 @@ class Pending:
 
 
 class AtOnce:
-    """Others see to it that changes last."""
+    """Durability that is handled remotely."""
 
     def after_changes(self, answer: A, /) -> A:
         return answer
 
 
 class Far:
-    """All of it, and handlers over it."""
+    """The whole deployment, and handlers over it."""
 
     def __init__(self) -> None:
         self.catalog, self.placement, self.progress = FarCatalog(), FarPlacement(), FarProgress()
@@ -294,7 +294,7 @@ class Far:
 
 
 def unlimited() -> Any:
-    """Quotas that nobody has set."""
+    """Quotas without limits."""
 
     class Unlimited:
         def take_partitions(self, *_: Any, **__: Any) -> None:

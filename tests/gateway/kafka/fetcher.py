@@ -33,7 +33,7 @@ Key = tuple[str, int]
 
 
 class Asked:
-    """What is asked of one partition."""
+    """The request for one partition."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ def no_quotas() -> StoredQuotas:
 
 
 class Fetcher:
-    """Sends requests to the handler and reads its answers from the wire."""
+    """Sends requests to the handler and decodes its responses."""
 
     def __init__(
         self,
@@ -148,20 +148,20 @@ class Fetcher:
         return self.handler.handle(request, call(self.version))
 
     def fetch(self, asked: Mapping[Key, Asked] | None = None, **options: object) -> Answer:
-        """Ask for what must be answered at once."""
+        """Send a request that must be answered at once."""
         fetched = self.send(self.request(asked or {}, **options))  # type: ignore[arg-type]  # as above
         assert isinstance(fetched, Fetched), "it waits"
         return Answer(self, fetched)
 
     def waiting(self, asked: Mapping[Key, Asked], **options: object) -> asyncio.Future[Fetched]:
-        """Ask for what is not there yet."""
+        """Send a request for what does not exist yet."""
         fetched = self.send(self.request(asked, **options))  # type: ignore[arg-type]  # as above
         assert not isinstance(fetched, Fetched), "it does not wait"
         return asyncio.ensure_future(fetched)
 
 
 class Answer:
-    """A response as it comes off the wire."""
+    """A decoded response."""
 
     def __init__(self, fetcher: Fetcher, fetched: Fetched) -> None:
         buffers = fetch.encode(fetched, fetcher.version)

@@ -1,4 +1,4 @@
-"""A Kafka client of a few lines on a plain socket, for tests that want to see every byte."""
+"""A minimal Kafka client on a plain socket, for tests that examine every byte."""
 
 import socket
 from types import TracebackType
@@ -17,7 +17,7 @@ MEMORY_MAX = 1 << 28
 
 
 class RawClient:
-    """One connection; requests and answers by value, or bytes as they are."""
+    """One connection; requests and responses by value, or as raw bytes."""
 
     def __init__(self, server: RunningServer) -> None:
         self.socket = socket.create_connection(server.address("kafka"), timeout=SECONDS_MAX)
@@ -54,7 +54,7 @@ class RawClient:
         return self.call(ApiKey.API_VERSIONS, version, request, ApiVersionsResponse)
 
     def closed_by_server(self) -> bool:
-        """Whether the server ends the connection without another byte."""
+        """Whether the server closes the connection without another byte."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionResetError:

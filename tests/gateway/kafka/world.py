@@ -1,4 +1,4 @@
-"""A world with what Kafka's handlers are made of, for tests of them without a server."""
+"""A world with the parts of Kafka's handlers, for tests without a server."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from rockgate.store.testing.memory_files import MemoryDisk
 from rockgate.store.write.append import Appended
 
 TERMS = Terms((1_000, 5_000, 10_000), 365 * 86_400_000)
-"""Three delay levels, and a year."""
+"""Three delay levels, and a maximum of a year."""
 
 
 class KafkaWorld(World):
-    """A store with Kafka's folds, and what handlers are made of."""
+    """A store with Kafka's folds, and the parts of handlers."""
 
     def __init__(self, config: StoreConfig = CONFIG, disk: MemoryDisk | None = None) -> None:
         self.hand = HandClock()

@@ -1,4 +1,4 @@
-"""A plain client of the remoting wire, for tests: a socket, and the sans-IO connection."""
+"""A plain remoting client for tests: a socket, and the sans-IO connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HELD_SECONDS = 60.0
 
 
 class Client:
-    """One connection. `told` are requests that the server sent."""
+    """One connection. `told` are requests sent by the server."""
 
     def __init__(self, address: tuple[str, int], encoding: int = JSON) -> None:
         self.socket = socket.create_connection(address, timeout=SECONDS_MAX)
@@ -53,7 +53,7 @@ class Client:
             else:
                 self.told.append(command)
 
-    # What clients do
+    # Client operations
 
     def publish(
         self, topic: str, body: bytes = b"hello", *, queue: int = 0, **more: Any
@@ -96,7 +96,7 @@ class Client:
         return self.send(11, fields)
 
     def hold(self, topic: str, offset: int, **more: Any) -> int:
-        """Begin a pull that is held longer than this client waits: only an arrival ends it."""
+        """Begin a pull that is held for longer than this client waits: only an arrival ends it."""
         self.socket.settimeout(HELD_SECONDS / 2)
         held = {"sysFlag": 2 | 4, "suspendTimeoutMillis": int(HELD_SECONDS * 1_000)}
         return self.begin_pull(topic, offset, **held, **more)

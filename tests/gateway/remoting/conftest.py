@@ -15,7 +15,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.fixture
 def connect(server: RunningServer) -> Iterator[Callable[..., Client]]:
-    """Dials the broker's listener, or another one."""
+    """Connects to the broker's listener, or another one."""
     made: list[Client] = []
 
     def dial(listener: str = "remoting", encoding: int = JSON) -> Client:

@@ -41,7 +41,7 @@ class Line(fakes.Line[Session]):
         self.client = Connection()
         self.session = Session(dispatch=self.script, **parts)
         self.told: list[Command] = []
-        """Requests of the server's that the client has read."""
+        """Requests by the server that the client has read."""
 
     def frames(self, *bodies: bytes, oneway: bool = False) -> bytes:
         for body in bodies:

@@ -1,4 +1,4 @@
-"""A world with half messages and producers that are connected."""
+"""A world with half messages and connected producers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SYSTEM = (MESSAGES.decode(), "TRANS_CHECK_MAX_TIME_TOPIC")
 
 
 class HalfWorld(RemotingWorld):
-    """Everything of half messages but the wire."""
+    """All parts of half messages except the network."""
 
     def __init__(
         self, disk: MemoryDisk | None = None, store: StoreConfig = CONFIG, **settings: Any
@@ -64,7 +64,7 @@ class HalfWorld(RemotingWorld):
         self._callers = 0
 
     def place(self, queue: Queue, draft: Draft) -> list[Intake]:
-        """Where a half message goes that is committed: to its queue."""
+        """Return where a committed half message goes: to its queue."""
         return [Intake(queue, draft)]
 
     def producer(self, group: str = "payers") -> FakeCaller:
@@ -83,7 +83,7 @@ class HalfWorld(RemotingWorld):
         queue: int = 0,
         **properties: str,
     ) -> Appended:
-        """Send a half message for `orders`; where it lies."""
+        """Send a half message for `orders`; return where it is stored."""
         pairs = {"TRAN_MSG": "true", "PGROUP": group, "UNIQ_KEY": "u1", **properties}
         incoming = self.incoming(body, pairs, queue=queue, producer_group=group, sys_flag=4)
         taken = self.halves.prepare(incoming)

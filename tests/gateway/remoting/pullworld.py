@@ -1,4 +1,4 @@
-"""A world in which a client pulls: everything of it but the wire."""
+"""A world in which a client pulls, without the network."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class PullWorld(RemotingWorld):
         self.message(body=body, properties={} if tag is None else {"TAGS": tag})
 
     async def begin(self, offset: int, **more: Any) -> asyncio.Future[Command]:
-        """Send a pull; its answer, which is there at once unless the pull is held."""
+        """Send a pull; return its response, which is immediate unless the pull is held."""
         told = self.send(offset, **more)
         await turns()
         return told

@@ -1,4 +1,4 @@
-"""A world whose consumers fail: both sides' messages, and retry topics."""
+"""A world with failing consumers: messages of both protocols, and retry topics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ YEAR_MS = 366 * 86_400_000
 
 
 class RetryWorld(RemotingWorld):
-    """Everything of retries but the wire."""
+    """All parts of retries except the network."""
 
     def __init__(
         self,
@@ -79,13 +79,13 @@ class RetryWorld(RemotingWorld):
         self.sender.on_kind[MessageKind.RETRY] = self.retries.take
 
     def set_group(self, name: str, **settings: int) -> None:
-        """Set how a group may consume."""
+        """Set the consumption settings of a group."""
         self.settings.set(SubscriptionGroupConfig(group_name=name, **settings))  # type: ignore[arg-type]
 
     # Producing
 
     def published(self, body: bytes = b"one", topic: str = "orders", **properties: str) -> Message:
-        """Append a message of a RocketMQ producer; as its consumers see it."""
+        """Append a message of a RocketMQ producer; return it as its consumers see it."""
         self.message(
             topic, body=body, properties=properties, born_ms=BORN_MS, born_host=BORN_HOST, flag=9
         )
@@ -98,7 +98,7 @@ class RetryWorld(RemotingWorld):
         topic: str = "orders",
         compression: Compression = Compression.ZSTD,
     ) -> list[Message]:
-        """Append a batch of a Kafka producer; its records as RocketMQ's consumers see them."""
+        """Append a batch of a Kafka producer; return its records as RocketMQ consumers see them."""
         body = build_batch(records, base_offset=0, compression=compression)
         self.store.appender.batch(self.queue(topic), body, count=len(records), record_ms=BORN_MS)
         return self.consumed(topic)[-len(records) :]
@@ -106,7 +106,7 @@ class RetryWorld(RemotingWorld):
     # Consuming
 
     def consumed(self, topic: str, queue: int = 0) -> list[Message]:
-        """All that lies in a queue, as RocketMQ's consumers are given it."""
+        """All messages of a queue, as RocketMQ consumers get them."""
         messages: list[Message] = []
         for each in self.entries(topic, queue) if self.store.topics.find(topic) else ():
             if places(each.entry, 0)[1] != MAGIC_BATCH:
@@ -123,7 +123,7 @@ class RetryWorld(RemotingWorld):
     def give_back(
         self, message: Message, *, group: str = "g", level: int = 0, times_max: int | None = None
     ) -> Appended:
-        """Let a consumer fail a message."""
+        """Have a consumer fail a message."""
         found = self.lookup.message(message.position)
         assert found is not None
         taken = self.retries.give_back(found, GivenBack(group, level, times_max))
@@ -139,7 +139,7 @@ class RetryWorld(RemotingWorld):
         times: int | None = None,
         times_max: int | None = None,
     ) -> Appended:
-        """Send a message as RocketMQ's clients do."""
+        """Send a message as RocketMQ clients do."""
         header = send_header(
             producer_group="CLIENT_INNER_PRODUCER",
             topic=topic,

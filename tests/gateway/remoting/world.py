@@ -1,4 +1,4 @@
-"""A world with what RocketMQ's processors are made of: topics, senders, and a caller to answer."""
+"""A world with the parts of RocketMQ's processors: topics, senders, and a caller."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rockgate.store.store import Store
 
 
 class FakeCaller:
-    """A connection that keeps what it is told."""
+    """A connection that records what it receives."""
 
     def __init__(self, number: int) -> None:
         remote = Address("127.0.0.1", 50_000 + number)
@@ -40,7 +40,7 @@ class FakeCaller:
 def make_delays(
     store: Store, *, durability: Durability, levels_ms: Sequence[int], delay_ms_max: int
 ) -> Delays:
-    """Make what takes delayed messages of a store and delivers them."""
+    """Make the parts that accept and deliver delayed messages of a store."""
     delays = Delays(
         topics=store.topics,
         queues=store.queues,
@@ -58,7 +58,7 @@ def make_delays(
 
 
 class Everybody:
-    """Groups are RocketMQ's, all of them."""
+    """All groups belong to RocketMQ."""
 
     def take(self, group: str) -> bool:
         return True
@@ -71,7 +71,7 @@ class Everybody:
 
 
 class Noting(Durability):
-    """Notes what is waited for, and waits for nothing."""
+    """Records what is waited for, and waits for nothing."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -97,13 +97,13 @@ class RemotingWorld(World):
         return Durability(self.store)
 
     def delivered(self, topic: str = "orders", queue: int = 0) -> list[Message]:
-        """What consumers of a queue are shown."""
+        """The messages that consumers of a queue see."""
         return [decode(each.entry) for each in self.entries(topic, queue)]
 
     def incoming(
         self, body: bytes, properties: Mapping[str, str], *, queue: int = 0, **header: Any
     ) -> Incoming:
-        """A send to `orders`, when its queue was found."""
+        """A send to `orders`, after its queue was resolved."""
         return Incoming(
             self.store.topics.get("orders"),
             self.queue("orders", queue),
@@ -115,7 +115,7 @@ class RemotingWorld(World):
 
 
 class NotingWorld(RemotingWorld):
-    """One in which nobody waits for the disk; mix it in before another."""
+    """A world that never waits for the disk; mix it in before another."""
 
     noting: Noting
 
@@ -125,7 +125,7 @@ class NotingWorld(RemotingWorld):
 
 
 def send_header(**changes: Any) -> SendHeaderV2:
-    """What a client says of a message that it sends to `orders`."""
+    """The header of a client's send to `orders`."""
     said = {
         "producer_group": "payers",
         "topic": "orders",

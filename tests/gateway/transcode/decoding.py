@@ -1,4 +1,4 @@
-"""Messages as a RocketMQ client takes them out of a pull's answer."""
+"""Messages as a RocketMQ client decodes them from the response to a pull."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rockgate.protocol.entry import Entry, body_checksum
 
 
 class Pulled(NamedTuple):
-    """One message of an answer."""
+    """One message of a response."""
 
     entry: Entry
     body: bytes
@@ -22,7 +22,7 @@ class Pulled(NamedTuple):
 
 
 def pulled(buffers: Iterable[bytes | memoryview]) -> list[Pulled]:
-    """Take an answer apart; every byte of it must belong to a message."""
+    """Decode a response; every byte of it must belong to a message."""
     data = b"".join(buffers)
     found = []
     at = 0

@@ -1,4 +1,4 @@
-"""kafka-python as an oracle: its messages by name, and our values as its own."""
+"""kafka-python as an oracle: its messages by name, and conversion of values."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from rockgate.protocol.kafka.schema import ZERO_UUID, declaration_of
 from rockgate.protocol.kafka.schema.kinds import ArrayOf, Fixed, Kind, OrNull, Struct
 
 with warnings.catch_warnings():
-    # It reads its schemas by a function that Python has deprecated.
+    # It reads its schemas with a deprecated function.
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka.protocol.api_data import ApiData
     from kafka.protocol.api_header import ResponseClassRegistry
@@ -22,10 +22,10 @@ with warnings.catch_warnings():
 
 @cache
 def its_message(name: str) -> Any:
-    """Its codec for a message, made from the schema it ships; None if it ships none.
+    """Return its codec for a message, made from the schema it contains; None without one.
 
-    Its own classes rename some fields and turn bit fields into sets; a fresh class over the same
-    schema does not. The registry its clients answer from must not notice.
+    Its own classes rename some fields and convert bit fields to sets; a new class over the same
+    schema does not. The registry that its clients use must stay unchanged.
     """
     if its_schema(name) is None:
         return None
@@ -41,14 +41,14 @@ def its_message(name: str) -> Any:
 
 @cache
 def its_data(name: str) -> Any:
-    """Its codec for what travels inside a message, led by its version."""
+    """Return its codec for versioned data inside a message."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return type(ApiData)(name, (ApiData,), {})
 
 
 def its_schema(name: str) -> dict[str, Any] | None:
-    """Kafka's own JSON for a message, as kafka-python ships it; None if it does not."""
+    """Return Kafka's JSON schema of a message as contained in kafka-python, or None."""
     file = resources.files("kafka.protocol.schemas.resources") / f"{name}.json"
     if not file.is_file():
         return None
@@ -58,12 +58,12 @@ def its_schema(name: str) -> dict[str, Any] | None:
 
 
 def broker_versions(release: tuple[int, int]) -> dict[int, tuple[int, int]]:
-    """The API versions that brokers of a release were seen to advertise, by key."""
+    """Return the API versions that brokers of a release advertise, by key."""
     return {int(key): versions for key, versions in BROKER_API_VERSIONS[release].items()}
 
 
 def to_its_value(its_type: Any, value: Any, version: int) -> Any:
-    """Our value as one of `its_type`, with only the fields that the version has."""
+    """Convert our value to `its_type`, with only the fields of the version."""
     made = {}
     for spec in declaration_of(type(value)).fields:
         held = getattr(value, spec.name)
@@ -89,11 +89,11 @@ def _to_its(its_field: Any, kind: Kind[Any], value: Any, version: int) -> Any:
 
 
 def from_its_value(our_type: type[Any], its_value: Any, version: int) -> Any:
-    """Its value as one of ours."""
+    """Convert its value to ours."""
     made = {}
     for spec in declaration_of(our_type).fields:
         held = getattr(its_value, spec.name)
-        # A tagged struct that was not there is None, where Kafka has a struct of defaults.
+        # A missing tagged struct is None, where Kafka has a struct of defaults.
         if version in spec.versions and not (held is None and isinstance(spec.kind, Struct)):
             made[spec.name] = _from_its(spec.kind, held, version)
     return our_type(**made)
@@ -102,7 +102,7 @@ def from_its_value(our_type: type[Any], its_value: Any, version: int) -> Any:
 def _from_its(kind: Kind[Any], value: Any, version: int) -> Any:
     match kind:
         case Fixed() if kind.name == "uuid":
-            # Its zero is None.
+            # It represents zero as None.
             return ZERO_UUID if value is None else value.bytes
         case _ if value is None:
             return None

@@ -1,4 +1,4 @@
-"""kio as an oracle: its entity of one version by our message, and its values as ours."""
+"""kio as an oracle: its entity for each version of our messages, and conversion of values."""
 
 import dataclasses
 import io
@@ -23,21 +23,21 @@ def its_type(message: type[Any], version: int) -> Any:
 
 
 def read(message: type[Any], version: int, body: bytes) -> Any:
-    """What it makes of our bytes, all of them."""
+    """Decode our bytes, all of them, with kio."""
     value, size = entity_reader(its_type(message, version))(body, 0)
     assert size == len(body)
     return value
 
 
 def write(its_value: Any) -> bytes:
-    """The bytes it makes of its own value."""
+    """Encode its value with kio."""
     with io.BytesIO() as buffer:
         entity_writer(type(its_value))(buffer, its_value)
         return buffer.getvalue()
 
 
 def from_its_value(message: type[Any], its_value: Any, version: int) -> Any:
-    """Its value as ours. It renames and retypes times, so fields are matched by their order."""
+    """Convert its value to ours. It renames and retypes times, so fields are matched by order."""
     ours = [spec for spec in declaration_of(message).fields if version in spec.versions]
     theirs = dataclasses.fields(its_value)
     assert len(ours) == len(theirs), (message, version)
@@ -51,7 +51,7 @@ def from_its_value(message: type[Any], its_value: Any, version: int) -> Any:
 def _from_its(kind: Kind[Any], value: Any, version: int) -> Any:
     match kind, value:
         case Fixed(), None:
-            # Its zero id.
+            # It represents zero differently.
             return ZERO_UUID
         case _, None:
             return None

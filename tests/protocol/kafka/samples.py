@@ -20,7 +20,7 @@ _FIXED = {"bool": True, "float64": 1.5, "uuid": bytes(range(16))}
 
 
 def sample(message: type[Any], version: int) -> Any:
-    """A value with something in every field that the version has."""
+    """A value with something in every field of the version."""
     specs = [spec for spec in declaration_of(message).fields if version in spec.versions]
     return message(**{spec.name: _sample_kind(spec.kind, version) for spec in specs})
 
@@ -57,7 +57,7 @@ def array_paths(struct: type[Any], version: int) -> Iterator[tuple[str, ...]]:
 
 
 def crowded(message: type[Any], version: int, path: tuple[str, ...], memory: int) -> Any:
-    """A sample whose array at `path` has elements of the fewest bytes, enough for `memory`."""
+    """A sample whose array at `path` has the smallest elements, enough of them for `memory`."""
     value = sample(message, version)
     holder = value
     for name in path[:-1]:

@@ -1,6 +1,6 @@
-"""Values of any declared message, made from its declaration, and the list of what to make them of.
+"""Values of any declared message, generated from its declaration.
 
-Fields that a version lacks keep their defaults, so that a value survives being written and read.
+Fields that a version lacks have their defaults, so that a value survives encoding and decoding.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ _FIXED: dict[str, st.SearchStrategy[Any]] = {
     "uuid": st.binary(min_size=16, max_size=16) | st.just(bytes(16)),
 } | {name: st.integers(-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in _INTEGERS.items()}
 
-# Short ones, and now and then one whose length needs a varint of two bytes.
+# Short ones, and sometimes one whose length needs a varint of two bytes.
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.integers(120, 300).map(
     lambda size: "x" * size
 )
@@ -51,10 +51,10 @@ _BYTES = st.binary(max_size=12) | st.integers(120, 300).map(bytes)
 
 
 def values(message: type[Any], version: int, *, tame: bool = False) -> st.SearchStrategy[Any]:
-    """Any value of `message` that `version` can carry.
+    """Any value of `message` that `version` can encode.
 
-    `tame` keeps error codes to those that exist and times to a few decades, for codecs that turn
-    them into types of their own.
+    `tame` limits error codes to existing ones and times to a few decades, for codecs that convert
+    them to other types.
     """
     specs = [spec for spec in declaration_of(message).fields if version in spec.versions]
     return st.builds(message, **{spec.name: _field(spec, version, tame) for spec in specs})

@@ -1,4 +1,4 @@
-"""Frames recorded between RocketMQ 5.5.0's Java client and broker, with what they mean."""
+"""Frames recorded between RocketMQ 5.5.0's Java client and broker, with their meaning."""
 
 import json
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parents[2] / "golden" / "remoting"
 
 @dataclass(frozen=True)
 class Golden:
-    """One recorded frame: `frame` is all of it, its length in front."""
+    """One recorded frame: `frame` is all of it, including its length."""
 
     request: str
     request_code: int

@@ -1,4 +1,4 @@
-"""One group on a table: its time is turned by hand, and every answer lies where it can be seen."""
+"""A single group on a test bench: a manual clock, and every response is recorded."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RANGE = (("range", b"subscription"),)
 
 
 class Bench:
-    """A group and everything that came out of it. A waiter is a number."""
+    """A group and all of its responses. A waiter is a number."""
 
     def __init__(self, config: GroupsConfig | None = None) -> None:
         ids = count(1)
@@ -59,7 +59,7 @@ class Bench:
                 self.save_count += 1
 
     def advance(self, milliseconds: int) -> None:
-        """Let time pass, and wake the group whenever it wants to be."""
+        """Let time elapse, and wake the group whenever it is due."""
         end_ms = self.now_ms + milliseconds
         while self.wake_ms is not None and self.wake_ms <= end_ms:
             self.now_ms = max(self.now_ms, self.wake_ms)
@@ -67,7 +67,7 @@ class Bench:
             self.happen(Wake())
         self.now_ms = end_ms
 
-    # Asking without waiting
+    # Requests without waiting
 
     def send_join(
         self,
@@ -124,7 +124,7 @@ class Bench:
         )
         return waiter
 
-    # Answers
+    # Responses
 
     def joined(self, waiter: int) -> Joined:
         answer = self.answers[waiter]
@@ -165,11 +165,11 @@ class Bench:
     # Groups in some state
 
     def preparing(self) -> int:
-        """One has joined and waits."""
+        """A group with one member that has joined and waits."""
         return self.send_join()
 
     def completing(self, *instances: str | None) -> list[str]:
-        """A generation of so many members, none of whom has synced; the first one leads."""
+        """A generation of members, none of which has synced; the first one leads."""
         waiters = [self.send_join(instance=instance) for instance in instances or (None,)]
         self.advance(DELAY_MS * (len(waiters) + 1))
         ids = [self.joined(waiter).member_id for waiter in waiters]

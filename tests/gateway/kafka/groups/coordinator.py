@@ -1,4 +1,4 @@
-"""What group handlers are made of, over a store in memory; answers as clients read them."""
+"""The parts of group handlers over a store in memory; responses as clients read them."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ from rockgate.protocol.kafka.schema import decode, encode
 
 T = TypeVar("T")
 SUBSCRIPTION = b"\0\0\0\0\0\1\0\6orders\0\0\0\0"
-"""A consumer's: version 0, the topic orders, no data of its own."""
+"""A consumer's subscription: version 0, the topic orders, no user data."""
 
 
 class Coordinator(KafkaWorld):
-    """A world with groups. Its time is `hand` for members and `clock` for offsets."""
+    """A world with groups. Its clocks are `hand` for members and `clock` for offsets."""
 
     groups_config = GroupsConfig()
 
@@ -104,16 +104,16 @@ class Coordinator(KafkaWorld):
             "DeleteGroups": DeleteGroups(groups=groups, durability=durability),
         }
 
-    # Asking
+    # Requests
 
     def send(self, request: Any, version: int) -> Any:
-        """The handler's answer to a request that went over the wire; maybe a future."""
+        """The handler's response to an encoded request; maybe a future."""
         name = type(request).__name__.removesuffix("Request")
         arrived = decode(type(request), version, encode(request, version))
         return self.handlers[name].handle(arrived, call(version))
 
     def ask(self, request: Any, response: type[T], version: int) -> T:
-        """The answer that came at once, as a client reads it."""
+        """The immediate response, as a client reads it."""
         return read(self.send(request, version), response, version)
 
     def pass_time(self, milliseconds: int) -> None:
@@ -212,7 +212,7 @@ class Coordinator(KafkaWorld):
 
 
 def code_of(response: Any) -> int:
-    """The code of the first partition of a commit's answer."""
+    """The error code of the first partition in a commit's response."""
     return cast(int, response.topics[0].partitions[0].error_code)
 
 

@@ -1,4 +1,4 @@
-"""What tests of handlers share."""
+"""Shared by tests of handlers."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from rockgate.gateway.kafka.request import chunked
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a slice take as long as it likes, for tests that want one on a busy machine too."""
+    """Let a slice take any time, for tests that need a single one on a busy machine too."""
     monkeypatch.setattr(chunked, "SLICE_SECONDS", 3_600.0)

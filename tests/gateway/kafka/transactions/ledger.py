@@ -1,4 +1,4 @@
-"""A world with transactions: a coordinator, the handlers around it, and a reader of what counts."""
+"""A world with transactions: a coordinator, its handlers, and a reader of committed records."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ OFFSETS_BYTES_MAX = 32 << 20
 
 
 class Outcome(NamedTuple):
-    """What a producer is told of its id."""
+    """What a producer learns about its id."""
 
     code: int
     producer: ProducerIdAndEpoch
 
 
 def transactional_writes(world: KafkaWorld) -> TransactionalWrites:
-    """What Produce needs of transactions, over a world's folds."""
+    """The transactional part of Produce, over a world's folds."""
     return TransactionalWrites(
         coordinator=coordinator_of(world),
         stable_offsets=world.folds.stable_offsets,
@@ -127,7 +127,7 @@ def coordinator_of(world: KafkaWorld) -> Coordinator:
 
 
 class Ledger(KafkaWorld):
-    """Handlers of transactions over a store in memory; every request goes over the wire."""
+    """Handlers of transactions over a store in memory; every request is encoded and decoded."""
 
     def open(self) -> None:
         super().open()
@@ -193,7 +193,7 @@ class Ledger(KafkaWorld):
         }
 
     def send(self, key: ApiKey, request: Any, version: int) -> Any:
-        """What the handler answers, as it would arrive; a future stays one."""
+        """The handler's response, decoded; a future stays one."""
         received = decode(APIS[key].request, version, encode(request, version))
         handler = self.handlers[key]
         try:
@@ -331,7 +331,7 @@ class Ledger(KafkaWorld):
     def committed_offset(
         self, *, group: str = "g", partition: int = 0, stable: bool = True
     ) -> tuple[int, int]:
-        """The error and the offset that a group's partition has."""
+        """The error and the committed offset of a group's partition."""
         request = OffsetFetchRequest(
             group_id=group,
             topics=[OffsetFetchRequestTopic(name="orders", partition_indexes=[partition])],
@@ -345,7 +345,7 @@ class Ledger(KafkaWorld):
     def read(
         self, partition: int = 0, *, topic: str = "orders", committed: bool = True, start: int = 0
     ) -> list[bytes]:
-        """The values that a consumer would be shown, from an offset on."""
+        """The values that a consumer sees from an offset on."""
         queue = self.queue(topic, partition)
         shown: list[bytes] = []
         offset = max(start, queue.log_start)
@@ -365,7 +365,7 @@ class Ledger(KafkaWorld):
 
 
 def _consume(data: bytes, aborted: list[tuple[int, int]], offset: int, shown: list[bytes]) -> int:
-    """Read batches as a client does that drops what was aborted; return the next offset."""
+    """Read batches like a client that drops aborted records; return the next offset."""
     dropped: set[int] = set()
     aborted.sort(key=lambda each: each[1])
     at = 0
