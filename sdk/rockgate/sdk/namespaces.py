@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from rockgate.sdk.results import Queue
+
 SEPARATOR: Final = "%"
 PREFIXES: Final = ("%RETRY%", "%DLQ%")
 SYSTEM_PREFIXES: Final = ("rmq_sys_", "RMQ_SYS_", "TBW102", "SCHEDULE_TOPIC_", "CID_RMQ_SYS_")
@@ -31,3 +33,13 @@ def unwrap(namespace: str, name: str) -> str:
         return name
     prefix = next((each for each in PREFIXES if name.startswith(each)), "")
     return prefix + name[len(prefix) :].removeprefix(namespace + SEPARATOR)
+
+
+def wrap_queue(namespace: str, queue: Queue) -> Queue:
+    """A queue by the name of its topic on the wire."""
+    return Queue(wrap(namespace, queue.topic), queue.broker, queue.id) if namespace else queue
+
+
+def unwrap_queue(namespace: str, queue: Queue) -> Queue:
+    """A queue as its user knows it."""
+    return Queue(unwrap(namespace, queue.topic), queue.broker, queue.id) if namespace else queue

@@ -28,7 +28,7 @@ from rockgate.protocol.remoting.ids import offset_message_id
 from rockgate.protocol.remoting.message import encode
 from rockgate.sdk.errors import SdkError
 from rockgate.sdk.message import RETRY_PREFIX
-from rockgate.sdk.namespaces import unwrap
+from rockgate.sdk.namespaces import unwrap, unwrap_queue
 from rockgate.sdk.results import Queue
 
 INFLATED_SIZE_MAX: Final = 64 << 20
@@ -187,10 +187,7 @@ class Received:
     @property
     def queue(self) -> Queue:
         """Where it was read from; for a redelivered message the queue of a retry topic."""
-        source = self.source
-        if not self.namespace:
-            return source
-        return Queue(unwrap(self.namespace, source.topic), source.broker, source.id)
+        return unwrap_queue(self.namespace, self.source)
 
     @property
     def message_id(self) -> str:

@@ -68,7 +68,7 @@ def test_a_face_has_every_call_of_what_is_behind_it(
     for name in calls:
         waits, behind = inspect.getattr_static(face, name), inspect.getattr_static(inner, name)
         if isinstance(waits, Waiting | OnLoop):
-            assert waits._method is behind
+            assert waits.method is behind
             assert isinstance(waits, Waiting) is inspect.iscoroutinefunction(behind)
 
 

@@ -132,6 +132,8 @@ class BlockingConsumer(Face):
         background.run(self.inner.subscribe(topic, tags, **how))
 
     unsubscribe = Waiting(Consumer.unsubscribe)
+    queues_of = Waiting(Consumer.queues_of)
+    resize = OnLoop(Consumer.resize)
     pause = OnLoop(Consumer.pause)
     resume = OnLoop(Consumer.resume)
 
@@ -140,11 +142,7 @@ class BlockingConsumer(Face):
         """How it does now."""
         if not self._is_open:
             return self.inner.statistics
-
-        async def asked() -> ConsumerStatistics:
-            return self.inner.statistics
-
-        return background.run(asked())
+        return self._asked(lambda: self.inner.statistics)
 
     @property
     def queues(self) -> Sequence[Queue]:

@@ -2,10 +2,10 @@
 
 A face has the calls of what is behind it, with the same parameters:
 
-    class BlockingAdmin(Face):
+    class BlockingLitePullConsumer(Face):
         …
         poll = Waiting(LitePullConsumer.poll)       a coroutine function: run there, waited for
-        seek = OnLoop(LitePullConsumer.position)    a plain one: called there, for it is the loop's
+        position = OnLoop(…)                        a plain one: called there, for it is the loop's
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Waiting(Generic[I, P, R]):
     """A coroutine function of what is inside, as a function that waits for its result."""
 
     def __init__(self, method: Callable[Concatenate[I, P], Coroutine[Any, Any, R]]) -> None:
-        self._method = method
+        self.method = method
         self.__doc__ = method.__doc__
 
     @overload
@@ -51,16 +51,16 @@ class Waiting(Generic[I, P, R]):
         inner = face.inner
 
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return background.run(self._method(inner, *args, **kwargs))
+            return background.run(self.method(inner, *args, **kwargs))
 
-        return functools.update_wrapper(call, self._method)
+        return functools.update_wrapper(call, self.method)
 
 
 class OnLoop(Generic[I, P, R]):
     """A plain function of what is inside, called on the loop that it belongs to."""
 
     def __init__(self, method: Callable[Concatenate[I, P], R]) -> None:
-        self._method = method
+        self.method = method
         self.__doc__ = method.__doc__
 
     @overload
@@ -76,11 +76,11 @@ class OnLoop(Generic[I, P, R]):
 
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             async def called() -> R:
-                return self._method(inner, *args, **kwargs)
+                return self.method(inner, *args, **kwargs)
 
             return background.run(called())
 
-        return functools.update_wrapper(call, self._method)
+        return functools.update_wrapper(call, self.method)
 
 
 class Opened(Protocol):
@@ -130,6 +130,14 @@ class Face:
         finally:
             self._ended()
             background.release()
+
+    def _asked(self, ask: Callable[[], R]) -> R:
+        """What a property says, asked on the loop that it belongs to."""
+
+        async def asked() -> R:
+            return ask()
+
+        return background.run(asked())
 
     def _ended(self) -> None:
         """It is closed."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
-from rockgate.sdk.background import background
 from rockgate.sdk.blocking.face import Face, OnLoop, Waiting
-from rockgate.sdk.consumer.pull.lite_pull import LitePullConsumer
+from rockgate.sdk.consumer.pull.lite_pull import CLOSE_S, LitePullConsumer
 from rockgate.sdk.consumer.pull.lite_settings import LitePullSettings
 from rockgate.sdk.consumer.pull.membership import MembershipSettings
 from rockgate.sdk.consumer.pull.pull_consumer import OnQueues, PullConsumer
+from rockgate.sdk.hooks import ConsumeHook
+from rockgate.sdk.observe.statistics import ConsumerStatistics
 from rockgate.sdk.results import Queue
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
 
 
 class BlockingPullConsumer(Face):
@@ -61,18 +67,33 @@ class BlockingLitePullConsumer(Face):
         topics: Mapping[str, str] | Sequence[str] = (),
         on_queues: OnQueues | None = None,
         settings: LitePullSettings | None = None,
+        namespace: str = "",
         instance: str | None = None,
+        hooks: Sequence[ConsumeHook] = (),
+        tracer_provider: TracerProvider | None = None,
+        trace: bool | str = False,
     ) -> None:
-        """Parameters are those of `LitePullConsumer`; `on_queues` is called on its loop."""
+        """Parameters are those of `LitePullConsumer`; callbacks and hooks run on its loop."""
         self.inner = LitePullConsumer(
             name_servers,
             group=group,
             topics=topics,
             on_queues=on_queues,
             settings=settings,
+            namespace=namespace,
             instance=instance,
+            hooks=hooks,
+            tracer_provider=tracer_provider,
+            trace=trace,
         )
         super().__init__(self.inner)
+
+    def close(self, timeout_s: float = CLOSE_S) -> None:
+        """Commit what is settled unless commits are by hand, and leave the group.
+
+        The last to close ends the background loop.
+        """
+        self._close(partial(self.inner.close, timeout_s))
 
     subscribe = Waiting(LitePullConsumer.subscribe)
     unsubscribe = Waiting(LitePullConsumer.unsubscribe)
@@ -93,8 +114,9 @@ class BlockingLitePullConsumer(Face):
     @property
     def paused(self) -> list[Queue]:
         """Queues that are paused."""
+        return self._asked(lambda: self.inner.paused)
 
-        async def asked() -> list[Queue]:
-            return self.inner.paused
-
-        return background.run(asked())
+    @property
+    def statistics(self) -> ConsumerStatistics:
+        """How it does now."""
+        return self._asked(lambda: self.inner.statistics)

@@ -31,13 +31,13 @@ from rockgate.sdk.consumer.life import Life, State
 from rockgate.sdk.consumer.member import Member, OnQueues
 from rockgate.sdk.consumer.observation import Observation
 from rockgate.sdk.consumer.queues.pauses import Pauses
-from rockgate.sdk.consumer.settings import ConsumerSettings, Model
+from rockgate.sdk.consumer.settings import ConsumerSettings, instance_of
 from rockgate.sdk.consumer.signals import setting
 from rockgate.sdk.consumer.subscription import Subscription, by_tags, wanted
 from rockgate.sdk.errors import Closed
 from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.message import check_group
-from rockgate.sdk.namespaces import wrap
+from rockgate.sdk.namespaces import unwrap_queue, wrap
 from rockgate.sdk.observe.statistics import ConsumerStatistics
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
 CLOSE_S: Final = 5.0
-BROADCASTING_INSTANCE: Final = "DEFAULT"
-"""The same at every start, so that a broadcasting group finds its offsets again."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -84,8 +82,8 @@ class Consumer:
             check_group(namespace)
         self.group = group
         self._settings = settings or ConsumerSettings()
-        if instance is None and client is None and self._settings.model is Model.BROADCASTING:
-            instance = BROADCASTING_INSTANCE
+        if client is None:
+            instance = instance_of(self._settings.model, instance)
         self._lease = Lease(name_servers, instance=instance, client=client)
         self._on_assigned, self._on_revoked = on_assigned, on_revoked
         self._namespace = namespace
@@ -239,7 +237,9 @@ class Consumer:
     @property
     def queues(self) -> Sequence[Queue]:
         """The queues that this member reads now, those of its group's retry topic included."""
-        return () if self._member is None else self._member.queues
+        if self._member is None:
+            return ()
+        return [unwrap_queue(self._namespace, queue) for queue in self._member.queues]
 
     async def queues_of(self, topic: str) -> list[Queue]:
         """All queues of a topic that may be read, whoever reads them."""

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from rockgate.sdk.consumer.broker_calls import BrokerCalls, by_broker
 from rockgate.sdk.consumer.delivery.settlement import QueueSettlement, SettleContext
-from rockgate.sdk.consumer.offsets.first import start_offset
+from rockgate.sdk.consumer.offsets.first import first_offset
 from rockgate.sdk.consumer.offsets.store import GroupOffsets
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.assignment import Assignment
@@ -128,11 +128,14 @@ class Holding:
 
     async def _take_up(self, queues: Sequence[Queue], asked_at_s: float) -> list[Queue]:
         """The queues of one broker, as far as their first offsets are known."""
+        context = self._context
         taken: list[Queue] = []
         for queue in queues:
             try:
                 # Read after the lock was acquired: its previous owner has persisted it by now.
-                offset = await self._first_offset(queue)
+                offset = await first_offset(
+                    context.store, context.calls, queue, self._settings.start
+                )
             except Closed:
                 raise
             except (TimedOut, Unreachable) as failed:
@@ -163,12 +166,6 @@ class Holding:
         task = asyncio.get_running_loop().create_task(puller.run())
         task.add_done_callback(_ended)
         return Held(cached, settlement, puller, task)
-
-    async def _first_offset(self, queue: Queue) -> int:
-        known = await self._context.store.read(queue)
-        if known is not None and known >= 0:
-            return known
-        return await start_offset(self._context.calls, queue, self._settings.start)
 
     # Locks
 

@@ -24,14 +24,7 @@ from rockgate.sdk.consumer.broker_calls import BrokerCalls
 from rockgate.sdk.consumer.delivery.expiry import send_back_hanging
 from rockgate.sdk.consumer.delivery.settlement import Resend, SettleContext, SettleCounts
 from rockgate.sdk.consumer.holding import Dispatch, Holding, HoldingContext
-from rockgate.sdk.consumer.offsets.given import GivenOffsets
-from rockgate.sdk.consumer.offsets.local import LocalOffsets
-from rockgate.sdk.consumer.offsets.store import (
-    BrokerOffsets,
-    FileOffsets,
-    GroupOffsets,
-    default_folder,
-)
+from rockgate.sdk.consumer.offsets.store import offset_store
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.pauses import Pauses
 from rockgate.sdk.consumer.queues.puller import PullCounts
@@ -42,7 +35,7 @@ from rockgate.sdk.consumer.subscription import SQL92, Subscription, by_tags
 from rockgate.sdk.errors import Closed
 from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.message import RETRY_PREFIX
-from rockgate.sdk.namespaces import unwrap
+from rockgate.sdk.namespaces import unwrap_queue
 from rockgate.sdk.observe.statistics import Statistics
 from rockgate.sdk.results import Queue
 
@@ -91,7 +84,7 @@ class Member:
         self.offsets = OffsetTable()
         self.pull_counts = PullCounts(statistics=statistics or Statistics())
         self.settle_counts = SettleCounts()
-        self._store = self._offset_store()
+        self._store = offset_store(self._calls, client.id, settings)
         self.holding = Holding(
             HoldingContext(
                 calls=self._calls,
@@ -116,7 +109,7 @@ class Member:
         self._requests = ServerRequests(
             AskedMember(
                 settings=settings,
-                holding=self.holding,
+                queues=self.holding,
                 data=self.data,
                 wake=self._rounds.wake,
                 statistics=self.pull_counts.statistics.topics,
@@ -299,14 +292,6 @@ class Member:
 
     # Private
 
-    def _offset_store(self) -> GroupOffsets:
-        if self.settings.offset_store is not None:
-            return GivenOffsets(self.settings.offset_store)
-        if self.settings.model is Model.CLUSTERING:
-            return BrokerOffsets(self._calls)
-        folder = self.settings.offsets_folder or default_folder(self._client.id, self._group)
-        return FileOffsets(LocalOffsets(folder))
-
     def _subscription(self, topic: str) -> tuple[Subscription, int] | None:
         found = self._subscriptions.get(topic)
         return None if found is None else (found, self._pull_version)
@@ -323,5 +308,4 @@ class Member:
 
     def _named(self, queues: Iterable[Queue]) -> list[Queue]:
         """Queues as the application knows them."""
-        namespace = self._calls.namespace
-        return [Queue(unwrap(namespace, each.topic), each.broker, each.id) for each in queues]
+        return [unwrap_queue(self._calls.namespace, queue) for queue in queues]

@@ -16,7 +16,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import ConsumerData
@@ -30,7 +30,9 @@ from rockgate.protocol.remoting.headers.offsets import ResetOffsetHeader
 from rockgate.protocol.remoting.javajson import Keyed
 from rockgate.sdk.client.connection import Link
 from rockgate.sdk.consumer.delivery.redelivery import Retry
-from rockgate.sdk.consumer.holding import Held, Holding
+from rockgate.sdk.consumer.offsets.table import OffsetTable as Offsets
+from rockgate.sdk.consumer.queues.assignment import Assignment
+from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.settings import ConsumerSettings
 from rockgate.sdk.errors import SdkError
 from rockgate.sdk.namespaces import unwrap
@@ -50,12 +52,27 @@ Direct = Callable[[Sequence[Received]], Awaitable[int | None]]
 _log: Final = logging.getLogger(__name__)
 
 
+class AskedQueues(Protocol):
+    """The queues of a member, and how far it is in them."""
+
+    @property
+    def assignment(self) -> Assignment[Received]:
+        """What is cached of each queue."""
+
+    @property
+    def offsets(self) -> Offsets:
+        """How far the group is."""
+
+    async def reset(self, queue: Queue, offset: int) -> None:
+        """Restart at another offset: what is cached here is no longer consumed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedMember:
     """What is asked about."""
 
     settings: ConsumerSettings
-    holding: Holding
+    queues: AskedQueues
     data: Callable[[], ConsumerData]
     wake: Callable[[], None]
     statistics: Callable[[float], dict[str, TopicStatistics]]
@@ -103,17 +120,17 @@ class ServerRequests:
     async def _reset(self, command: Command) -> Command:
         asked = headers.read(command, ResetOffsetHeader)
         body = javajson.decode(command.body, OffsetTable, "reset", size_max=BODY_SIZE_MAX)
-        holding = self._member.holding
+        queues = self._member.queues
         for each, offset in body.offset_table.items.items():
             queue = Queue(each.topic, each.broker_name, each.queue_id)
-            if queue.topic == asked.topic and queue in holding.assignment and offset >= 0:
+            if queue.topic == asked.topic and queue in queues.assignment and offset >= 0:
                 _log.warning("%s/%s/%d is reset to %d", queue.topic, queue.broker, queue.id, offset)
-                await holding.reset(queue, offset)
+                await queues.reset(queue, offset)
         return Command(ResponseCode.SUCCESS)
 
     def _status(self, command: Command) -> Command:
         topic = command.fields.get("topic", "")
-        offsets = self._member.holding.offsets.of_topic(topic)
+        offsets = self._member.queues.offsets.of_topic(topic)
         table = {_named(queue): offset for queue, offset in offsets.items()}
         body = ConsumerStatus(message_queue_table=Keyed(table))
         return Command(ResponseCode.SUCCESS, body=javajson.encode(body))
@@ -125,9 +142,9 @@ class ServerRequests:
         # Clocks of loops have arbitrary epochs: what is reported is the time of day.
         since_ms = member.now_ms() - round(now_s * 1000)
         queues = {}
-        for queue, held in sorted(member.holding.held.items()):
-            offset = member.holding.offsets.get(queue)
-            queues[_named(queue)] = queue_info(held, offset, since_ms, now_s)
+        for queue, cached in sorted(member.queues.assignment.items()):
+            offset = member.queues.offsets.get(queue)
+            queues[_named(queue)] = queue_info(cached, offset, since_ms, now_s)
         data = member.data()
         known = member.statistics(now_s)
         topics = [each.topic for each in data.subscription_data_set]
@@ -227,9 +244,10 @@ def _named(queue: Queue) -> MessageQueue:
     return MessageQueue(broker_name=queue.broker, queue_id=queue.id, topic=queue.topic)
 
 
-def queue_info(held: Held, offset: int | None, since_ms: int, now_s: float) -> dict[str, Any]:
+def queue_info(
+    cached: ProcessQueue[Received], offset: int | None, since_ms: int, now_s: float
+) -> dict[str, Any]:
     """What is cached of a queue, by Apache's names; `droped` is spelled so."""
-    cached = held.cached
     first, last = cached.bounds
     taken_first, taken_last = cached.taken_bounds
 

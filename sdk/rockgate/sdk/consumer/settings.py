@@ -14,6 +14,7 @@ from rockgate.sdk.consumer.allocation import Allocation, Averagely
 from rockgate.sdk.results import Queue
 
 RETRY_COUNT_MAX: Final = 16
+BROADCASTING_INSTANCE: Final = "DEFAULT"
 LOCK_S_MAX: Final = 30.0
 """A lock that was not renewed for so long may be somebody else's."""
 PULL_IDLE_S_MAX: Final = 120.0
@@ -54,6 +55,14 @@ class Model(Enum):
 
     CLUSTERING = "CLUSTERING"
     BROADCASTING = "BROADCASTING"
+
+
+def instance_of(model: Model, given: str | None) -> str | None:
+    """The name of a client: a broadcasting one has the same at every start if it was not given one.
+
+    Only by that it finds its offsets again.
+    """
+    return BROADCASTING_INSTANCE if given is None and model is Model.BROADCASTING else given
 
 
 class Start(Enum):

@@ -20,11 +20,14 @@ async def commit_all(
     queues: Collection[Queue] | None = None,
     *,
     is_awaited: bool = False,
+    is_required: bool = False,
 ) -> None:
     """Commit what has changed, of all queues or of these.
 
-    What is not awaited may be lost with its connection.
+    What is not awaited may be lost with its connection. What is required raises the first failure,
+    after all queues were tried.
     """
+    failure: SdkError | None = None
     for queue in offsets.unpersisted(queues):
         offset = offsets.get(queue)
         if offset is None:
@@ -35,6 +38,9 @@ async def commit_all(
         except Closed:
             raise
         except SdkError as failed:
+            failure = failure or failed
             _log.warning("offset of %s/%s/%d: %s", queue.topic, queue.broker, queue.id, failed)
         else:
             offsets.persisted(queue, offset)
+    if is_required and failure is not None:
+        raise failure

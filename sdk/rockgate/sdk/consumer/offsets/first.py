@@ -1,18 +1,21 @@
-"""Where a group starts in a queue: the offset its broker has, else the configured start."""
+"""Where a group starts in a queue: the offset that is stored for it, else the configured start."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from rockgate.sdk.consumer.broker_calls import BrokerCalls
+from rockgate.sdk.consumer.offsets.store import GroupOffsets
 from rockgate.sdk.consumer.settings import Start
 from rockgate.sdk.message import RETRY_PREFIX
 from rockgate.sdk.results import Queue
 
 
-async def first_offset(calls: BrokerCalls, queue: Queue, start: Start | datetime) -> int:
-    """The committed offset of a queue, or where a new group is to begin."""
-    committed = await calls.committed(queue)
+async def first_offset(
+    store: GroupOffsets, calls: BrokerCalls, queue: Queue, start: Start | datetime
+) -> int:
+    """The offset of a queue that was persisted, or where a new group is to begin."""
+    committed = await store.read(queue)
     if committed is not None and committed >= 0:
         return committed
     return await start_offset(calls, queue, start)

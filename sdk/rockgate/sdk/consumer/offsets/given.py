@@ -33,6 +33,7 @@ class GivenOffsets:
         queues: Collection[Queue] | None = None,
         *,
         is_awaited: bool = False,
+        is_required: bool = False,
     ) -> None:
         """Have the application save what has changed."""
         changed = offsets.unpersisted(queues)
@@ -40,7 +41,9 @@ class GivenOffsets:
             return
         try:
             await self._store.save(changed)
-        except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
+        except Exception:  # the application's own code: whatever it raises
+            if is_required:
+                raise
             _log.exception("%d offsets could not be saved", len(changed))
             return
         for queue, offset in changed.items():

@@ -10,8 +10,11 @@ from typing import Final, Protocol
 
 from rockgate.sdk.consumer.broker_calls import BrokerCalls
 from rockgate.sdk.consumer.offsets.commits import commit_all
+from rockgate.sdk.consumer.offsets.given import GivenOffsets
 from rockgate.sdk.consumer.offsets.local import LocalOffsets
 from rockgate.sdk.consumer.offsets.table import OffsetTable
+from rockgate.sdk.consumer.settings import ConsumerSettings, Model
+from rockgate.sdk.errors import SdkError
 from rockgate.sdk.results import Queue
 
 DEFAULT_FOLDER: Final = ".rocketmq_offsets"
@@ -35,10 +38,11 @@ class GroupOffsets(Protocol):
         queues: Collection[Queue] | None = None,
         *,
         is_awaited: bool = False,
+        is_required: bool = False,
     ) -> None:
         """Persist what has changed, of all queues or of these; what fails remains to be persisted.
 
-        What is not awaited may be lost in transit.
+        What is not awaited may be lost in transit. What is required raises if it fails.
         """
 
 
@@ -61,9 +65,12 @@ class BrokerOffsets:
         queues: Collection[Queue] | None = None,
         *,
         is_awaited: bool = False,
+        is_required: bool = False,
     ) -> None:
         """Commit to brokers; one that cannot be reached does not hold up the others."""
-        await commit_all(self._calls, offsets, queues, is_awaited=is_awaited)
+        await commit_all(
+            self._calls, offsets, queues, is_awaited=is_awaited, is_required=is_required
+        )
 
 
 class FileOffsets:
@@ -88,6 +95,7 @@ class FileOffsets:
         queues: Collection[Queue] | None = None,
         *,
         is_awaited: bool = False,
+        is_required: bool = False,
     ) -> None:
         """Write everything that is known, if there is anything new."""
         async with self._writing:
@@ -98,11 +106,23 @@ class FileOffsets:
             try:
                 await asyncio.to_thread(self._file.save, known)
             except OSError as failed:
+                if is_required:
+                    raise SdkError(f"Cannot save offsets in {self._file.path}: {failed}.") from None
                 _log.warning("offsets could not be saved in %s: %s", self._file.path, failed)
                 return
             self._known = known
             for queue, offset in changed.items():
                 offsets.persisted(queue, offset)
+
+
+def offset_store(calls: BrokerCalls, client_id: str, settings: ConsumerSettings) -> GroupOffsets:
+    """Where the progress of a group is stored."""
+    if settings.offset_store is not None:
+        return GivenOffsets(settings.offset_store)
+    if settings.model is Model.CLUSTERING:
+        return BrokerOffsets(calls)
+    folder = settings.offsets_folder or default_folder(client_id, calls.group)
+    return FileOffsets(LocalOffsets(folder))
 
 
 def default_folder(client_id: str, group: str) -> Path:

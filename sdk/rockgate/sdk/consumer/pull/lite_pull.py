@@ -12,42 +12,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.shared_clients import Lease
-from rockgate.sdk.consumer.offsets.commits import commit_all
-from rockgate.sdk.consumer.pull.lite_queues import LiteCalls, LiteQueues
+from rockgate.sdk.consumer.observation import Observation
+from rockgate.sdk.consumer.pull.lite_member import LiteMember, lite_member
+from rockgate.sdk.consumer.pull.lite_queues import LiteCalls
 from rockgate.sdk.consumer.pull.lite_settings import LitePullSettings
-from rockgate.sdk.consumer.pull.membership import Membership, MembershipSettings
 from rockgate.sdk.consumer.pull.pull_consumer import OnQueues, ms_of
 from rockgate.sdk.consumer.queues.rounds import Share
-from rockgate.sdk.consumer.settings import Start
+from rockgate.sdk.consumer.settings import instance_of
 from rockgate.sdk.consumer.subscription import Subscription, by_sql, by_tags
 from rockgate.sdk.errors import Closed, SdkError
+from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.message import check_group
+from rockgate.sdk.namespaces import unwrap, unwrap_queue, wrap, wrap_queue
+from rockgate.sdk.observe.statistics import ConsumerStatistics
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
+CLOSE_S: Final = 5.0
 POLL_S: Final = 5.0
 POLL_COUNT: Final = 10
 POLL_COUNT_MAX: Final = 1024
 
 _log: Final = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Open:
-    """What an open consumer works with."""
-
-    client: Client
-    calls: LiteCalls
-    membership: Membership
-    held: LiteQueues
 
 
 class LitePullConsumer:
@@ -61,18 +57,33 @@ class LitePullConsumer:
         topics: Mapping[str, str] | Sequence[str] = (),
         on_queues: OnQueues | None = None,
         settings: LitePullSettings | None = None,
+        namespace: str = "",
         instance: str | None = None,
         client: Client | None = None,
+        hooks: Sequence[ConsumeHook] = (),
+        tracer_provider: TracerProvider | None = None,
+        trace: bool | str = False,
     ) -> None:
-        """`topics` as a Consumer has them; `on_queues` hears when queues of one of them change."""
+        """`topics` as a Consumer has them; `on_queues` hears when queues of one of them change.
+
+        `namespace`, `hooks`, `tracer_provider` and `trace` are as a Consumer has them.
+        """
         check_group(group)
+        if namespace:
+            check_group(namespace)
         self.group = group
-        self._lease = Lease(name_servers, instance=instance, client=client)
-        wanted = topics if isinstance(topics, Mapping) else dict.fromkeys(topics, "*")
-        self._topics = [by_tags(topic, tags) for topic, tags in wanted.items()]
-        self._on_queues = on_queues
         self._settings = settings or LitePullSettings()
-        self._state: _Open | None = None
+        if client is None:
+            instance = instance_of(self._settings.model, instance)
+        self._lease = Lease(name_servers, instance=instance, client=client)
+        self._namespace = namespace
+        self._observation = Observation(
+            group, namespace=namespace, hooks=hooks, tracer_provider=tracer_provider, trace=trace
+        )
+        wanted = topics if isinstance(topics, Mapping) else dict.fromkeys(topics, "*")
+        self._topics = [self._wanted(topic, tags, None) for topic, tags in wanted.items()]
+        self._on_queues = on_queues
+        self._state: LiteMember | None = None
         self._was_opened = False
         self._assigned: dict[str, Subscription] | None = None
         """What is wanted of topics whose queues were assigned by hand; None while subscribed."""
@@ -91,17 +102,22 @@ class LitePullConsumer:
         try:
             self._state = state = self._over(client)
             self._committed_at_s = asyncio.get_running_loop().time()
+            await state.held.store.load()
             await state.membership.start(self._topics)
         except BaseException:
             if self._state is not None:
                 self._state.held.cancel()
             self._state = None
+            self._observation.cancel()
             self._lease.abort()
             raise
         return self
 
-    async def close(self) -> None:
-        """Pull no more, commit what is settled unless commits are by hand, and leave the group."""
+    async def close(self, timeout_s: float = CLOSE_S) -> None:
+        """Pull no more, commit what is settled unless commits are by hand, and leave the group.
+
+        What is left of RocketMQ's trace is written within the time-out.
+        """
         state, self._state = self._state, None
         if state is None:
             return
@@ -110,10 +126,13 @@ class LitePullConsumer:
             await state.membership.stop()
             await state.held.stop()
             if self._settings.auto_commit:
-                await commit_all(state.calls, state.held.polls.settled, is_awaited=True)
+                await state.held.store.persist(state.held.offsets, is_awaited=True)
             state.membership.leave()
+            state.polled.end(is_done=False)
+            await self._observation.close(timeout_s)
         except BaseException:
             state.held.cancel()
+            self._observation.cancel()
             self._lease.abort()
             raise
         await self._lease.close()
@@ -136,7 +155,7 @@ class LitePullConsumer:
         state = self._open
         if self._assigned is not None:
             raise SdkError("Queues were assigned by hand; a consumer subscribes or is assigned.")
-        wanted = by_tags(topic, tags) if sql is None else by_sql(topic, sql)
+        wanted = self._wanted(topic, tags, sql)
         if sql is not None:
             await state.calls.check(wanted)
         await state.membership.subscribe(wanted)
@@ -144,6 +163,7 @@ class LitePullConsumer:
     async def unsubscribe(self, topic: str) -> None:
         """Read a topic no more."""
         state = self._open
+        topic = wrap(self._namespace, topic)
         await state.membership.unsubscribe(topic)
         self._known.pop(topic, None)
         await state.held.keep(topic, ())
@@ -155,10 +175,9 @@ class LitePullConsumer:
         state = self._open
         if state.membership.topics:
             raise SdkError("Topics are subscribed; a consumer subscribes or is assigned.")
+        queues = [self._wire(queue) for queue in queues]
         topics = {queue.topic for queue in queues}
-        wanted = {
-            topic: by_tags(topic, tags) if sql is None else by_sql(topic, sql) for topic in topics
-        }
+        wanted = {topic: self._wanted(topic, tags, sql) for topic in topics}
         if sql is not None:
             for each in wanted.values():
                 await state.calls.check(each)
@@ -168,11 +187,13 @@ class LitePullConsumer:
 
     def assignment(self) -> list[Queue]:
         """The queues that are read here now."""
-        return self._open.held.queues
+        return self._seen(self._open.held.queues)
 
     async def queues(self, topic: str) -> list[Queue]:
         """All queues of a topic that may be read, sorted."""
-        return sorted((await self._open.client.routes.readable(topic)).readable)
+        routes = self._open.client.routes
+        found = (await routes.readable(wrap(self._namespace, topic))).readable
+        return sorted(self._seen(found))
 
     # Reading
 
@@ -189,12 +210,14 @@ class LitePullConsumer:
         deadline_s = loop.time() + timeout_s
         polls = state.held.polls
         polls.settle()
+        state.polled.end(is_done=True)
         await self._commit_when_due(state)
         while True:
             self._arrived.clear()
             found = polls.take(count_max, loop.time())
             if found:
                 state.held.made_room()
+                state.polled.begin(found)
                 return found
             left_s = deadline_s - loop.time()
             if left_s <= 0:
@@ -210,25 +233,35 @@ class LitePullConsumer:
     def pause(self, queues: Sequence[Queue]) -> None:
         """Have polls hand nothing out of these queues, also of what was pulled already."""
         held = self._open.held
-        for queue in queues:
+        wire = [self._wire(queue) for queue in queues]
+        for queue in wire:
             held.check(queue)
-        held.polls.pause(queues)
+        held.polls.pause(wire)
 
     def resume(self, queues: Sequence[Queue]) -> None:
         """Have polls hand out of these queues again."""
-        self._open.held.polls.resume(queues)
+        self._open.held.polls.resume([self._wire(queue) for queue in queues])
         self._arrived.set()
 
     @property
     def paused(self) -> list[Queue]:
         """Queues that are paused."""
-        return sorted(self._open.held.polls.paused)
+        return sorted(self._seen(self._open.held.polls.paused))
+
+    @property
+    def statistics(self) -> ConsumerStatistics:
+        """How it does now: rates over the last minute, what is cached, and how far it is behind."""
+        state = self._state
+        if state is None:
+            return self._observation.figures()
+        return self._observation.figures(state.held.assignment, state.held.counts)
 
     # Where
 
     def position(self, queue: Queue) -> int:
         """Where the next poll continues in a queue."""
         held = self._open.held
+        queue = self._wire(queue)
         held.check(queue)
         found = held.polls.positions.get(queue)
         assert found is not None, queue
@@ -237,6 +270,7 @@ class LitePullConsumer:
     async def seek(self, queue: Queue, offset: int) -> None:
         """Continue at another offset of a queue; what is cached of it is discarded."""
         state = self._open
+        queue = self._wire(queue)
         state.held.check(queue)
         first, end = await state.calls.begin(queue), await state.calls.end(queue)
         if not first <= offset <= end:
@@ -245,49 +279,51 @@ class LitePullConsumer:
 
     async def seek_to_begin(self, queue: Queue) -> None:
         """Continue at the first message that a queue still has."""
-        await self.seek(queue, await self._open.calls.begin(queue))
+        await self.seek(queue, await self._open.calls.begin(self._wire(queue)))
 
     async def seek_to_end(self, queue: Queue) -> None:
         """Continue behind the last message of a queue."""
-        await self.seek(queue, await self._open.calls.end(queue))
+        await self.seek(queue, await self._open.calls.end(self._wire(queue)))
 
     async def offset_for_time(self, queue: Queue, at: datetime) -> int:
         """The offset of the first message that was stored at this time or later."""
-        return await self._open.calls.search(queue, ms_of(at))
+        return await self._open.calls.search(self._wire(queue), ms_of(at))
 
     async def committed(self, queue: Queue) -> int | None:
-        """How far the group is, as the broker has it; None if it does not know."""
-        return await self._open.calls.committed(queue)
+        """How far the group is, as the broker or the file has it; None if that is not known."""
+        return await self._open.held.store.read(self._wire(queue))
 
     async def commit(self, offsets: Mapping[Queue, int] | None = None) -> None:
-        """Tell brokers that everything is done that was handed out, or up to these offsets."""
+        """Commit that everything is done that was handed out, or up to these offsets.
+
+        A commit that fails is raised, after the other queues were tried.
+        """
         state = self._open
-        polls = state.held.polls
-        for queue, offset in (polls.positions.all() if offsets is None else offsets).items():
+        polls, queues = state.held.polls, None
+        if offsets is None:
+            done = polls.positions.all()
+            state.polled.end(is_done=True)
+        else:
+            queues = done = {self._wire(queue): offset for queue, offset in offsets.items()}
+        for queue, offset in done.items():
             state.held.check(queue)
             if offset < 0:
                 raise ValueError(f"Offset must be at least 0, not {offset:,}.")
             polls.settled.update(queue, offset, increase_only=False)
-        await commit_all(state.calls, polls.settled, offsets, is_awaited=True)
+        await state.held.store.persist(polls.settled, queues, is_awaited=True, is_required=True)
 
     # Private
 
-    def _over(self, client: Client) -> _Open:
-        calls = LiteCalls(client, self.group)
-        start = self._settings.start
-        membership = Membership(
+    def _over(self, client: Client) -> LiteMember:
+        return lite_member(
             client,
-            calls,
-            self.group,
-            MembershipSettings(
-                start=Start.TIME if isinstance(start, datetime) else start,
-                allocation=self._settings.allocation,
-                rebalance_s=self._settings.rebalance_s,
-            ),
-            self._shared,
+            LiteCalls(client, wrap(self._namespace, self.group), self._namespace),
+            self._settings,
+            self._observation,
+            on_share=self._shared,
+            subscription=self._subscription,
+            arrived=self._arrived.set,
         )
-        queues = LiteQueues(client, calls, self._settings, self._subscription, self._arrived.set)
-        return _Open(client, calls, membership, queues)
 
     def _subscription(self, topic: str) -> tuple[Subscription, int] | None:
         if self._assigned is not None:
@@ -303,19 +339,32 @@ class LitePullConsumer:
         before, self._known[topic] = self._known.get(topic), share
         if before != share and self._on_queues is not None:
             try:
-                self._on_queues(topic, share.queues, share.mine)
+                queues, mine = self._seen(share.queues), self._seen(share.mine)
+                self._on_queues(unwrap(self._namespace, topic), queues, mine)
             except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
                 _log.exception("on_queues failed for topic %s", topic)
 
-    async def _commit_when_due(self, state: _Open) -> None:
+    async def _commit_when_due(self, state: LiteMember) -> None:
         now_s = asyncio.get_running_loop().time()
         is_due = now_s - self._committed_at_s >= self._settings.auto_commit_s
         if self._settings.auto_commit and is_due:
             self._committed_at_s = now_s
-            await commit_all(state.calls, state.held.polls.settled)
+            await state.held.store.persist(state.held.offsets)
+
+    # Names, here and on the wire
+
+    def _wanted(self, topic: str, tags: str, sql: str | None) -> Subscription:
+        name = wrap(self._namespace, topic)
+        return by_tags(name, tags) if sql is None else by_sql(name, sql)
+
+    def _wire(self, queue: Queue) -> Queue:
+        return wrap_queue(self._namespace, queue)
+
+    def _seen(self, queues: Iterable[Queue]) -> list[Queue]:
+        return [unwrap_queue(self._namespace, queue) for queue in queues]
 
     @property
-    def _open(self) -> _Open:
+    def _open(self) -> LiteMember:
         if self._state is None:
             raise _closed()
         return self._state

@@ -15,8 +15,9 @@ from typing import Final
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.consumer.broker_calls import BrokerCalls, Pulled
-from rockgate.sdk.consumer.offsets.commits import commit_all
 from rockgate.sdk.consumer.offsets.first import first_offset
+from rockgate.sdk.consumer.offsets.store import GroupOffsets
+from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.pull.lite_settings import LitePullSettings
 from rockgate.sdk.consumer.pull.polls import Polls
 from rockgate.sdk.consumer.pull.pull_consumer import BLOCKING_S, HOLD_S
@@ -25,6 +26,7 @@ from rockgate.sdk.consumer.queues.process_queue import ProcessQueue
 from rockgate.sdk.consumer.queues.puller import PullContext, PullCounts, Puller
 from rockgate.sdk.consumer.subscription import Subscription
 from rockgate.sdk.errors import Closed, Refused, SdkError
+from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
@@ -37,8 +39,8 @@ class LiteCalls(BrokerCalls):
     Brokers before 5.0 do not know them, and are asked by plain pulls (11), which do the same.
     """
 
-    def __init__(self, client: Client, group: str) -> None:
-        super().__init__(client, group)
+    def __init__(self, client: Client, group: str, namespace: str = "") -> None:
+        super().__init__(client, group, namespace)
         self._plain: set[str] = set()
         """Brokers that do not know lite pulls."""
 
@@ -85,15 +87,21 @@ class LiteQueues:
         self,
         client: Client,
         calls: LiteCalls,
+        store: GroupOffsets,
         settings: LitePullSettings,
         subscription: Callable[[str], tuple[Subscription, int] | None],
         arrived: Callable[[], None],
+        *,
+        counts: PullCounts,
+        hooks: Sequence[ConsumeHook] = (),
     ) -> None:
         self.polls = Polls()
+        self.counts = counts
+        self.store = store
         self._calls = calls
         self._settings = settings
         self._arrived = arrived
-        self._assignment: Assignment[Received] = Assignment()
+        self.assignment: Assignment[Received] = Assignment()
         self._pullers: dict[Queue, tuple[Puller, asyncio.Task[None]]] = {}
         self._changing = asyncio.Lock()
         self._is_over = False
@@ -101,24 +109,30 @@ class LiteQueues:
             calls=calls,
             settings=settings.pulling(),
             offsets=self.polls.positions,
-            counts=PullCounts(),
+            counts=counts,
+            hooks=hooks,
             subscription=subscription,
             limits=lambda _: settings.flow,
             # What is paused is pulled on up to the flow limits, so that it resumes at once.
             is_paused=lambda _: False,
             hand_over=self._came,
             announce=client.announce,
-            offset_illegal=self._offset_illegal,
+            offset_illegal=self.reset,
         )
+
+    @property
+    def offsets(self) -> OffsetTable:
+        """How far the group is: what was handed out and is done."""
+        return self.polls.settled
 
     @property
     def queues(self) -> list[Queue]:
         """Those that are read here now."""
-        return sorted(self._assignment)
+        return sorted(self.assignment)
 
     def check(self, queue: Queue) -> None:
         """Refuse what is about a queue that is not read here."""
-        if queue not in self._assignment:
+        if queue not in self.assignment:
             raise SdkError(
                 f"Queue {queue.id} of {queue.topic} at {queue.broker} is not read by this consumer."
             )
@@ -132,21 +146,28 @@ class LiteQueues:
         """Read these queues of a topic and no others."""
         async with self._changing:
             now_s = asyncio.get_running_loop().time()
-            for queue in self._assignment.release(topic, wanted, now_s):
+            for queue in self.assignment.release(topic, wanted, now_s):
                 await self._stop([queue])
                 if self._settings.auto_commit:
-                    await commit_all(self._calls, self.polls.settled, [queue])
-                self._assignment.released(queue)
+                    await self.store.persist(self.polls.settled, [queue])
+                self.assignment.released(queue)
                 self.polls.end(queue)
-            for queue in self._assignment.missing(wanted):
+            for queue in self.assignment.missing(wanted):
                 start = self._settings.start
-                self._begin(queue, await first_offset(self._calls, queue, start))
+                self._begin(queue, await first_offset(self.store, self._calls, queue, start))
 
     async def seek(self, queue: Queue, offset: int) -> None:
         """Continue at another offset of a queue; what is cached of it is discarded."""
         async with self._changing:
             self.check(queue)
             await self._restart(queue, offset)
+
+    async def reset(self, queue: Queue, offset: int) -> None:
+        """Continue at another offset: the group was set to it, or the broker has no other."""
+        async with self._changing:
+            if queue in self.assignment:
+                await self._restart(queue, offset)
+                self.polls.settled.update(queue, offset, increase_only=False)
 
     async def stop(self) -> None:
         """Pull no more."""
@@ -165,21 +186,16 @@ class LiteQueues:
         if self._is_over:
             return
         loop = asyncio.get_running_loop()
-        cached = self._assignment.acquire(queue, loop.time())
+        cached = self.assignment.acquire(queue, loop.time())
         self.polls.begin(queue, cached, offset)
         puller = Puller(self._context, queue, cached, offset, None)
         self._pullers[queue] = (puller, loop.create_task(_run(puller)))
 
     async def _restart(self, queue: Queue, offset: int) -> None:
-        self._assignment.drop(queue)
+        self.assignment.drop(queue)
         await self._stop([queue])
-        self._assignment.released(queue)
+        self.assignment.released(queue)
         self._begin(queue, offset)
-
-    async def _offset_illegal(self, queue: Queue, offset: int) -> None:
-        async with self._changing:
-            if queue in self._assignment:
-                await self._restart(queue, offset)
 
     async def _stop(self, queues: Iterable[Queue]) -> None:
         # A puller whose offset was wrong requests this itself, and then ends.

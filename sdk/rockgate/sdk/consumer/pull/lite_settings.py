@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from rockgate.sdk.consumer.allocation import Allocation, Averagely
-from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Start
+from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Model, OffsetStore, Start
 
 COMMIT_S_MIN: Final = 1.0
 
@@ -16,6 +17,7 @@ COMMIT_S_MIN: Final = 1.0
 class LitePullSettings:
     """How a lite pull consumer reads."""
 
+    model: Model = Model.CLUSTERING
     start: Start | datetime = Start.END
     allocation: Allocation = field(default_factory=Averagely)
     flow: FlowLimits = field(default_factory=FlowLimits)
@@ -24,6 +26,10 @@ class LitePullSettings:
     auto_commit_s: float = 5.0
     rebalance_s: float = 20.0
     retry_s: float = 1.0
+    offsets_folder: Path | None = None
+    """Where a broadcasting group keeps its offsets; else `~/.rocketmq_offsets/<client>/<group>`."""
+    offset_store: OffsetStore | None = None
+    """A store of the application's own for offsets, in place of brokers or the file."""
 
     def __post_init__(self) -> None:
         if self.auto_commit_s < COMMIT_S_MIN:
@@ -36,6 +42,7 @@ class LitePullSettings:
     def pulling(self) -> ConsumerSettings:
         """The same for what pulls a queue."""
         return ConsumerSettings(
+            model=self.model,
             start=self.start,
             allocation=self.allocation,
             flow=self.flow,
@@ -44,4 +51,8 @@ class LitePullSettings:
             pulls_carry_expression=True,
             rebalance_s=self.rebalance_s,
             retry_s=self.retry_s,
+            auto_commit=self.auto_commit,
+            persist_s=self.auto_commit_s,
+            offsets_folder=self.offsets_folder,
+            offset_store=self.offset_store,
         )

@@ -19,6 +19,7 @@ from rockgate.sdk.client.connection import Link
 from rockgate.sdk.consumer.allocation import Allocation, Averagely
 from rockgate.sdk.consumer.broker_calls import BrokerCalls
 from rockgate.sdk.consumer.queues.rounds import Rounds, Share, connect, over_topics, share_of
+from rockgate.sdk.consumer.server_requests import ServerRequests
 from rockgate.sdk.consumer.settings import Model, Start
 from rockgate.sdk.consumer.subscription import Subscription
 
@@ -59,6 +60,8 @@ class Membership:
         self._rounds = Rounds(group, settings.rebalance_s)
         self._task: asyncio.Task[None] | None = None
         self._shares: dict[str, Share] = {}
+        self.requests: ServerRequests | None = None
+        """Answers brokers, where there is something to say."""
 
     # Life
 
@@ -78,10 +81,16 @@ class Membership:
         self._task = asyncio.get_running_loop().create_task(rounds)
 
     async def stop(self) -> None:
-        """Stop notifications."""
+        """Stop notifications, and answers."""
+        if self.requests is not None:
+            await self.requests.close()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+
+    def wake(self) -> None:
+        """A round at once."""
+        self._rounds.wake()
 
     def leave(self) -> None:
         """Unregister from the brokers, so that other members take over at once."""
@@ -138,8 +147,10 @@ class Membership:
 
     def asked(self, link: Link, command: Command) -> None:
         """Take a request of a broker's."""
-        if command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
-            self._rounds.wake()
+        if self.requests is not None:
+            self.requests.asked(link, command)
+        elif command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
+            self.wake()
         elif not command.is_oneway:
             unknown = ResponseCode.REQUEST_CODE_NOT_SUPPORTED
             remark = f"a pull consumer does not answer request code {command.code}"

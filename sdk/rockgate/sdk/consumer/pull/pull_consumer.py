@@ -264,8 +264,8 @@ class PullConsumer:
         self._offsets.update(queue, offset, increase_only=False)
 
     async def persist(self) -> None:
-        """Tell brokers at once how far the group is."""
-        await self._persist(self._asking(), is_awaited=True)
+        """Tell brokers at once how far the group is; what fails is raised, and persisted later."""
+        await commit_all(self._asking(), self._offsets, is_awaited=True, is_required=True)
 
     async def send_back(
         self,
