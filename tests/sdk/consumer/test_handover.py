@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.sdk.consumer.test_holding import A0, A1, Brokers
+from tests.sdk.consumer.test_holding import A0, A1, Brokers, Busy
 from tests.sdk.memorynet import pass_time, settle, virtual
 
 from rockgate.sdk.consumer.settings import ConsumerSettings, Start
@@ -81,3 +81,19 @@ async def test_a_queue_that_is_reset_while_it_is_given_up_is_given_up_once() -> 
     assert A0 in holding.held
     assert A0 in holding.assignment
     await brokers.close()
+
+
+async def test_a_queue_that_is_given_up_keeps_its_lock_while_its_listener_runs() -> None:
+    brokers = Brokers()
+    await brokers.holding.take_up([A0])
+    held = brokers.holding.held[A0]
+    held.settlement.order = busy = Busy()
+    brokers.holding.assignment.drop(A0)
+    assert not await brokers.holding.release(A0)
+    brokers.asked.clear()
+    await brokers.holding.renew_locks()
+    assert brokers.asked == [("lock", [A0])]
+    busy.is_free = True
+    assert await brokers.holding.release(A0)
+    await brokers.holding.renew_locks()
+    assert brokers.asked == [("lock", [A0]), ("unlock", [A0])]

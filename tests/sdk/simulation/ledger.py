@@ -142,14 +142,10 @@ class Ledger:
 
     # Questions
 
-    def unfinished(self, *, besides: str = "") -> list[int]:
-        """Messages that are neither consumed nor dead letters, but for those of one broker."""
+    def unfinished(self) -> list[int]:
+        """Messages that are neither consumed nor dead letters."""
         dead = self.dead()
-        return [
-            number
-            for number, stored in self.sent.items()
-            if not self.done[number] and number not in dead and stored.queue.broker != besides
-        ]
+        return [number for number in self.sent if not self.done[number] and number not in dead]
 
     def dead(self) -> set[int]:
         """Dead letters."""

@@ -24,16 +24,23 @@ from tests.sdk.simulation.ledger import Ledger
 from rockgate.sdk import Client, SdkError
 from rockgate.sdk.consumer.consumer import Consumer
 from rockgate.sdk.consumer.delivery.redelivery import Retry
-from rockgate.sdk.consumer.settings import ConsumerSettings, Start
+from rockgate.sdk.consumer.settings import ConsumerSettings, FlowLimits, Start
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
 GROUP: Final = "g"
 CONCURRENT: Final = ConsumerSettings(
-    start=Start.BEGINNING, workers=6, consume_timeout_s=40.0, tries_max=3
+    start=Start.BEGINNING,
+    workers=6,
+    consume_timeout_s=40.0,
+    tries_max=3,
+    # So little that a busy queue is over a limit now and then.
+    pull_count_max=6,
+    flow=FlowLimits(count_max=8, span_max=30),
 )
 ORDERLY: Final = replace(CONCURRENT, is_orderly=True)
 HANG_S: Final = (45.0, 120.0)
+FOREVER_S: Final = 3600.0
 POISON_EVERY: Final = 90
 RESTART_S: Final = 3.0
 
@@ -182,6 +189,10 @@ class Member:
         if fate < 0.045:
             self._ledger.hung(run)
             await pass_time(random.uniform(*HANG_S))
+        elif fate < 0.048 and not self._settings.is_orderly:
+            # In order nobody but the application could end it.
+            self._ledger.hung(run)
+            await pass_time(FOREVER_S)
         elif fate < 0.07:
             await pass_time(random.uniform(1.0, 20.0))
         else:

@@ -182,9 +182,12 @@ class Holding:
         return found
 
     async def renew_locks(self) -> None:
-        """Say to every broker that its queues are still consumed here."""
+        """Say to every broker that its queues are still consumed here.
+
+        One that is to be given up is, until its listener has ended.
+        """
         for broker, part in by_broker(
-            queue for queue, cached in self.assignment.items() if not cached.is_dropped
+            queue for queue, cached in self.assignment.items() if not cached.is_lost
         ).items():
             asked_at_s = asyncio.get_running_loop().time()
             try:
@@ -200,7 +203,7 @@ class Holding:
 
     async def _renewed(self, queue: Queue, asked_at_s: float, *, is_had: bool) -> None:
         held = self.held.get(queue)
-        if held is None or held.cached.is_dropped:
+        if held is None or held.cached.is_lost:
             return
         if not is_had:
             _log.warning("%s/%s/%d is locked by another member", *_parts(queue))
