@@ -69,7 +69,7 @@ def now() -> float:
 
 
 async def pass_time(seconds: float) -> None:
-    """Until so many seconds of the virtual clock have gone by."""
+    """Until so many seconds of the loop's clock have gone by."""
     loop = asyncio.get_running_loop()
     passed: asyncio.Future[None] = loop.create_future()
     handle = loop.call_later(seconds, passed.set_result, None)

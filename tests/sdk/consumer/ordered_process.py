@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from tests.sdk.memorynet import pass_time
+
 from rockgate.sdk import Client, SdkError
 from rockgate.sdk.consumer.consumer import Consumer
 from rockgate.sdk.consumer.settings import ConsumerSettings, Start
@@ -40,6 +42,7 @@ SETTINGS: Final = ConsumerSettings(
     lock_s_max=LOCK_S_MAX,
 )
 SLOW_S: Final = 0.5
+RESTART_S: Final = 0.2
 
 
 class Record:
@@ -118,7 +121,7 @@ async def main(name_server: str, name: str, path: str, seed: str) -> None:
             record.write("begin", *where)
             fate = random.random()
             if fate < 0.03:
-                await asyncio.sleep(random.uniform(0.0, SLOW_S))
+                await pass_time(random.uniform(0.0, SLOW_S))
             elif fate < 0.06:
                 record.write("failed", *where)
                 raise ZeroDivisionError
@@ -132,7 +135,7 @@ async def main(name_server: str, name: str, path: str, seed: str) -> None:
             return
         except SdkError:
             # The server is away: as a supervisor would, start once more.
-            await asyncio.sleep(0.2)
+            await pass_time(RESTART_S)
         finally:
             await client.close()
 
