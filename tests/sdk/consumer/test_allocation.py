@@ -91,6 +91,7 @@ def test_each_strategy_splits_queues_as_apaches_does(name: str) -> None:
     assert case_count
 
 
+@pytest.mark.row("U-02")
 def test_the_table_has_all_six_strategies() -> None:
     assert {name for name, *_ in cases()} == {each.name for each in strategies(queues_of(1, 1))}
 
@@ -109,7 +110,7 @@ def test_the_same_lists_give_the_same_split_in_every_member(index: int) -> None:
     assert (queues, members) == before
 
 
-@pytest.mark.row("ALLOC-2", "REB-18")
+@pytest.mark.row("ALLOC-2", "REB-18", "U-02")
 @pytest.mark.parametrize(
     ("queue_count", "member_count", "expected"),
     [
@@ -141,7 +142,7 @@ def test_configured_queues_are_those_that_were_named_or_none() -> None:
     assert _split(Configured([]), queues, members) == [[], []]
 
 
-@pytest.mark.row("ALLOC-5")
+@pytest.mark.row("ALLOC-5", "U-02")
 def test_only_queues_of_allowed_rooms_are_spread_and_evenly() -> None:
     # west@b is not allowed, and a broker without a room is in none.
     queues = sorted([*queues_of(3, 4), Queue("orders", "east", 0), Queue("orders", "east@a@b", 0)])
@@ -180,7 +181,7 @@ def test_every_queue_is_read_by_one_member(strategy: Allocation) -> None:
     assert sorted(found) == queues
 
 
-@pytest.mark.row("ALLOC-2")
+@pytest.mark.row("ALLOC-2", "U-02")
 @pytest.mark.parametrize("strategy", strategies(queues_of(2, 2)), ids=lambda each: each.name)
 def test_who_is_not_listed_yet_reads_nothing(strategy: Allocation) -> None:
     found = strategy.allocate("g", "east@new", queues_of(2, 2), members_of(2))

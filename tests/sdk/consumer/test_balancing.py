@@ -91,7 +91,7 @@ def test_each_consumer_has_its_rounds_every_twenty_seconds_and_one_that_fails_st
     assert [each.getMessage() for each in caplog.records] == ["rebalance of group bad failed"] * 3
 
 
-@pytest.mark.row("REB-1")
+@pytest.mark.row("REB-1", "D-02")
 def test_consumers_of_one_client_are_balanced_apart_though_one_of_them_cannot_be() -> None:
     async def scenario() -> None:
         cluster = MemoryCluster({"a": 2})
@@ -451,7 +451,7 @@ def test_queues_that_a_pull_consumer_does_not_pull_stay_as_they_are() -> None:
 # Where
 
 
-@pytest.mark.row("CFW-3")
+@pytest.mark.row("CFW-3", "U-05")
 def test_a_group_that_starts_first_begins_at_the_lowest_offset_the_queue_still_has() -> None:
     async def scenario() -> None:
         cluster = MemoryCluster({"a": 1})

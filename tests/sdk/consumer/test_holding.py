@@ -144,7 +144,7 @@ async def test_a_queue_is_locked_before_its_offset_is_read() -> None:
 TIME = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
 
 
-@pytest.mark.row("REB-17")
+@pytest.mark.row("REB-17", "U-05")
 @pytest.mark.parametrize(
     ("start", "progress", "offset", "asked"),
     [
@@ -170,7 +170,7 @@ async def test_saved_progress_decides_where_a_queue_starts_and_the_policy_where_
     await brokers.close()
 
 
-@pytest.mark.row("CFW-2", "CFW-4")
+@pytest.mark.row("CFW-2", "CFW-4", "U-05")
 @pytest.mark.parametrize("start", [Start.END, Start.BEGINNING, TIME])
 async def test_a_retry_topic_starts_at_its_beginning_whatever_the_policy(
     start: Start | datetime,
@@ -184,7 +184,7 @@ async def test_a_retry_topic_starts_at_its_beginning_whatever_the_policy(
     await brokers.close()
 
 
-@pytest.mark.row("CFW-5")
+@pytest.mark.row("CFW-5", "U-05")
 async def test_a_queue_whose_progress_cannot_be_read_waits_for_the_next_round() -> None:
     brokers = Brokers(ConsumerSettings())
     brokers.silent = {"a"}

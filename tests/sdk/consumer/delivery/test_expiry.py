@@ -10,7 +10,7 @@ from rockgate.sdk.consumer.delivery.expiry import hangs, send_back_hanging
 TIMEOUT_S = 900.0
 
 
-@pytest.mark.row("PQ-13")
+@pytest.mark.row("PQ-13", "TRAP-13")
 @pytest.mark.parametrize(
     ("started_at_s", "is_hanging"), [(None, False), (100.0, False), (99.9, True), (0.0, True)]
 )

@@ -1,6 +1,6 @@
 """What is cached of a queue: the offset to commit never passes a message that is not finished."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
@@ -74,7 +74,7 @@ def test_a_lower_offset_is_put_where_it_belongs() -> None:
 # Orderly
 
 
-@pytest.mark.row("PQ-10", "PQ-9")
+@pytest.mark.row("PQ-10", "PQ-9", "TRAP-13")
 def test_messages_are_taken_in_order_and_committed_together() -> None:
     queue = queue_of(1, 2, 3)
     assert queue.take(2, 1.0) == messages(1, 2)
@@ -128,6 +128,17 @@ def test_a_limit_holds_when_it_is_exceeded(
     limits: FlowLimits, is_orderly: bool, expected: Limit | None
 ) -> None:
     assert queue_of(1, 2, 9).limit(limits, is_orderly=is_orderly) == expected
+
+
+@pytest.mark.row("TRAP-6")
+def test_the_three_limits_are_looked_at_one_by_one() -> None:
+    queue = queue_of(1, 2, 9)
+    limits = FlowLimits(count_max=2, size_max=29, span_max=7)
+    found = []
+    for eased in ({}, {"count_max": 3}, {"size_max": 30}, {"span_max": 8}):
+        limits = replace(limits, **eased)
+        found.append(queue.limit(limits, is_orderly=False))
+    assert found == [Limit.COUNT, Limit.SIZE, Limit.SPAN, None]
 
 
 def test_the_defaults_are_rocketmqs() -> None:

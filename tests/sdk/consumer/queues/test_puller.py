@@ -198,6 +198,7 @@ def test_a_queue_that_is_held_back_is_stamped_in_every_turn_and_does_not_count_a
     virtual(scenario())
 
 
+@pytest.mark.row("TRAP-4")
 @pytest.mark.parametrize(
     ("fill", "limit"),
     [
@@ -234,12 +235,13 @@ def test_a_queue_over_a_limit_is_looked_at_every_50_ms_and_pulled_when_it_is_und
         virtual(scenario())
 
 
-@pytest.mark.row("PULL-5")
+@pytest.mark.row("PULL-5", "TRAP-7")
+@pytest.mark.parametrize("count_max", [1000, 7], ids=["by default", "whatever the limit is"])
 def test_a_queue_that_is_held_back_is_warned_of_every_thousandth_time(
-    caplog: pytest.LogCaptureFixture,
+    count_max: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
-        pulling = Pulling()
+        pulling = Pulling(settings=ConsumerSettings(flow=FlowLimits(count_max=count_max)))
         pulling.fill(*(Cached(n, 1) for n in range(1001)))
         await pass_time(50.01)
         assert pulling.counts.held_back[Limit.COUNT] == 1001
