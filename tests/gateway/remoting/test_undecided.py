@@ -5,7 +5,7 @@ from tests.gateway.remoting.halfworld import SYSTEM, HalfWorld
 from tests.world import SECOND
 
 from rockgate.gateway.remoting.messages.check_back import RETRY_MS
-from rockgate.gateway.remoting.messages.halves import Lying
+from rockgate.gateway.remoting.messages.halves import StoredHalf
 
 
 @pytest.mark.row("T-16")
@@ -40,7 +40,7 @@ def test_a_check_that_fails_waits_before_the_next_try_and_holds_up_no_other(
     tries = 0
     read = world.halves.read
 
-    def reading(offset: int) -> Lying:
+    def reading(offset: int) -> StoredHalf:
         nonlocal tries
         if offset == bad:
             tries += 1

@@ -152,7 +152,7 @@ class KafkaAssembly:
             loop,
             is_welcome=throttling.is_welcome,
         )
-        quotas.on_changed.append(connections.unmute)
+        quotas.on_changed.append(connections.end_throttle_pauses)
         self.telemetry.sources += [
             RequestSource(stats=stats, connections=connections, throttling=throttling),
             TopicSource(

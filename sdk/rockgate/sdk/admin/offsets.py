@@ -21,7 +21,7 @@ from rockgate.sdk.message import check_group
 from rockgate.sdk.results import Queue
 
 END_MS = -1
-UNTOLD = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.SYSTEM_ERROR)
+NO_MEMBERS = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.SYSTEM_ERROR)
 """How brokers before 5.0 refuse to reset a group of which nobody is there to be told."""
 
 
@@ -76,7 +76,7 @@ class OffsetAdmin:
             try:
                 table = await self._calls.read(address, code, OffsetTable, header)
             except Refused as refused:
-                if refused.code not in UNTOLD or await GroupAdmin(self._calls).consumers(group):
+                if refused.code not in NO_MEMBERS or await GroupAdmin(self._calls).consumers(group):
                     raise
                 found |= await self._reset_quietly(group, topic, name, at, force=force)
             else:

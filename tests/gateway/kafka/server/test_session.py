@@ -223,7 +223,7 @@ async def test_a_client_that_has_to_wait_does_not_hold_up_a_stop(line: Line) -> 
 
 def muted(line: Line, wait_ms: int) -> None:
     line.session.peer.throttle_ms = wait_ms
-    line.session._mute.begin(line.session.peer)
+    line.session._throttle_pause.begin(line.session.peer)
 
 
 async def test_a_client_that_hangs_up_while_it_waits_is_noticed() -> None:
@@ -246,5 +246,5 @@ async def test_a_wait_ends_when_quotas_change() -> None:
     muted(line, 60_000)
     line.send(b"hello")
     assert line.answers() == []
-    line.session.unmute()
+    line.session.end_throttle_pause()
     assert line.answers() == [b"hello"]

@@ -87,16 +87,16 @@ def test_a_group_that_reads_by_broadcast_is_not_told() -> None:
 
 @pytest.mark.row("BRB-5")
 def test_a_silent_client_is_forgotten_and_its_group_given_back() -> None:
-    tenancy = Free()
-    clients = Clients(tenancy, expiry_ms=100)
+    ownership = Free()
+    clients = Clients(ownership, expiry_ms=100)
     line = Line()
     joined(clients, line, data())
-    assert tenancy.taken == ["g"]
+    assert ownership.taken == ["g"]
     assert clients.expire(100) == 0
     assert clients.touch(line, 50)  # type: ignore[arg-type]
     assert clients.expire(150) == 0
     assert clients.expire(151) == 1
-    assert (clients.consumer_group("g"), tenancy.taken) == (None, [])
+    assert (clients.consumer_group("g"), ownership.taken) == (None, [])
 
 
 def test_a_group_of_kafka_s_takes_no_members_here() -> None:

@@ -15,7 +15,7 @@ from tests.seeds import seeded
 from tests.world import CONFIG, SECOND
 
 from rockgate.gateway.remoting.messages.check_back import RETRY_MS
-from rockgate.gateway.remoting.messages.halves import Lying
+from rockgate.gateway.remoting.messages.halves import StoredHalf
 from rockgate.gateway.remoting.processors.halves import HalfRequests
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.storage.durability import Durability
@@ -466,7 +466,7 @@ def test_one_half_message_that_fails_holds_up_no_other(monkeypatch: pytest.Monke
     world.clock.advance(6 * SECOND)
     read = world.halves.read
 
-    def reading(offset: int) -> Lying:
+    def reading(offset: int) -> StoredHalf:
         if offset == offsets[1]:
             raise AssertionError("a bug")
         return read(offset)

@@ -205,7 +205,7 @@ class Finder:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-class Gathering:
+class Collector:
     """What one request has found so far. Made for it, and gone with its answer."""
 
     __slots__ = (

@@ -25,7 +25,7 @@ from rockgate.protocol.kafka.hot.fetch import FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
 from rockgate.store.api.queues import Queue
 
-UNTOLD = -1
+UNSENT = -1
 
 
 class WantedTopic:
@@ -63,8 +63,8 @@ class Wanted:
         """The queue behind it, once it was found."""
         self.is_known = False
         """Whether its topic was there at any time since it is wanted."""
-        self.high_watermark = UNTOLD
-        self.log_start = UNTOLD
+        self.high_watermark = UNSENT
+        self.log_start = UNSENT
 
     def noted(self) -> None:
         """Take note that the queue has changed."""
@@ -231,7 +231,7 @@ class FetchSession:
         _, code, high_watermark, _, log_start, records, _, _, diverging, _ = fetched
         if code:
             # When the error goes away, everything is news again.
-            wanted.high_watermark = UNTOLD
+            wanted.high_watermark = UNSENT
             return True
         has_news = (
             high_watermark != wanted.high_watermark

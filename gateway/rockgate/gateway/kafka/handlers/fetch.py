@@ -38,7 +38,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from rockgate.gateway.delay.visible_batch import VisibleBatches
-from rockgate.gateway.kafka.fetch.partitions import Finder, Finding, Gathering, PartitionReader
+from rockgate.gateway.kafka.fetch.partitions import Collector, Finder, Finding, PartitionReader
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.quotas.throttling import Throttling
@@ -127,22 +127,22 @@ class Fetch:
     def _read(
         self, session: FetchSession, request: FetchRequest, call: Call
     ) -> Fetched | Awaitable[Fetched]:
-        gathering = Gathering(session, self._finder, self._reader)
+        collector = Collector(session, self._finder, self._reader)
         bytes_max = min(request.max_bytes, self._bytes_max)
         if self._throttling.is_on:
             bytes_max = self._throttling.fetch_bytes_max(call, bytes_max)
-        gathering.limit(
+        collector.limit(
             min_bytes=min(request.min_bytes, bytes_max),
             max_bytes=bytes_max,
             is_committed=request.isolation_level == READ_COMMITTED,
         )
         session.take_news()
         if len(session.dirty) > SLICE_COUNT:
-            return self._in_turns(gathering, request.max_wait_ms)
-        gathering.read(session.dirty)
-        if gathering.cold:
-            return self._in_turns(gathering, request.max_wait_ms)
-        return self._answer_or_wait(gathering, request.max_wait_ms)
+            return self._in_turns(collector, request.max_wait_ms)
+        collector.read(session.dirty)
+        if collector.cold:
+            return self._in_turns(collector, request.max_wait_ms)
+        return self._answer_or_wait(collector, request.max_wait_ms)
 
     def refuse(self, request: FetchRequest, code: ErrorCode) -> Fetched:
         """Say the same of every partition, and of the whole."""
@@ -158,51 +158,51 @@ class Fetch:
 
     # Waiting
 
-    async def _in_turns(self, gathering: Gathering, wait_ms: int) -> Fetched:
+    async def _in_turns(self, collector: Collector, wait_ms: int) -> Fetched:
         """Read with other requests in between: many partitions, or some that are cold."""
-        session = gathering.session
-        gathering.is_in_turns = True
+        session = collector.session
+        collector.is_in_turns = True
         session.watch()
         try:
-            if gathering.cold or not await self._read_in_slices(gathering):
-                await self._cold_reads.bring_in(gathering.cold or ())
-                await self._visible_batches.prepare(gathering.cold or ())
-                gathering.begin_again()
-                await self._read_in_slices(gathering)
-            if gathering.is_outdated:
-                return self._answer(gathering)
+            if collector.cold or not await self._read_in_slices(collector):
+                await self._cold_reads.bring_in(collector.cold or ())
+                await self._visible_batches.prepare(collector.cold or ())
+                collector.begin_again()
+                await self._read_in_slices(collector)
+            if collector.is_outdated:
+                return self._answer(collector)
             # What changed meanwhile is examined again, and then nothing else runs before it is
             # known whether to wait.
-            gathering.read(session.take_news())
-            answer = self._answer_or_wait(gathering, wait_ms)
+            collector.read(session.take_news())
+            answer = self._answer_or_wait(collector, wait_ms)
             answer = answer if isinstance(answer, Fetched) else await answer
-            return await self._answer_in_slices(gathering) if answer is LARGE else answer
+            return await self._answer_in_slices(collector) if answer is LARGE else answer
         finally:
             if not session.id:
                 session.unwatch()
 
-    async def _read_in_slices(self, gathering: Gathering) -> bool:
+    async def _read_in_slices(self, collector: Collector) -> bool:
         """Look at all that is dirty; say whether nothing of it was cold."""
-        partitions = list(gathering.session.dirty)
+        partitions = list(collector.session.dirty)
         for at in range(0, len(partitions), SLICE_COUNT):
             if at:
                 await asyncio.sleep(0)
-            if gathering.is_outdated:
+            if collector.is_outdated:
                 break
-            gathering.read(partitions[at : at + SLICE_COUNT])
-        return not gathering.cold
+            collector.read(partitions[at : at + SLICE_COUNT])
+        return not collector.cold
 
     def _answer_or_wait(
-        self, gathering: Gathering, wait_ms: int
+        self, collector: Collector, wait_ms: int
     ) -> Fetched | asyncio.Future[Fetched]:
-        session = gathering.session
-        if wait_ms <= 0 or gathering.is_enough or not self._sessions.hold(session):
-            return self._answer(gathering)
+        session = collector.session
+        if wait_ms <= 0 or collector.is_enough or not self._sessions.hold(session):
+            return self._answer(collector)
         session.watch()
 
         def look(is_last: bool) -> Fetched | None:
-            gathering.read(session.take_news())
-            return self._answer(gathering) if is_last or gathering.is_enough else None
+            collector.read(session.take_news())
+            return self._answer(collector) if is_last or collector.is_enough else None
 
         def end() -> None:
             if session.poll is poll:
@@ -214,54 +214,54 @@ class Fetch:
 
     # Answering
 
-    def _answer(self, gathering: Gathering) -> Fetched:
+    def _answer(self, collector: Collector) -> Fetched:
         """Put together what was found: everything, or in a session the news.
 
         LARGE is returned for more than one slice of it, where there may be several.
         """
-        session = gathering.session
-        if gathering.is_outdated:
+        session = collector.session
+        if collector.is_outdated:
             return Fetched([], ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id)
-        if gathering.is_in_turns and len(gathering.found) > SLICE_COUNT:
+        if collector.is_in_turns and len(collector.found) > SLICE_COUNT:
             return LARGE
-        self._keep(gathering)
+        self._keep(collector)
         topics: dict[WantedTopic, list[FetchedPartition]] = {}
-        self._tell(gathering, gathering.found.items(), topics)
+        self._tell(collector, collector.found.items(), topics)
         return _fetched(session, topics)
 
-    async def _answer_in_slices(self, gathering: Gathering) -> Fetched:
+    async def _answer_in_slices(self, collector: Collector) -> Fetched:
         """Put together what was found in many partitions, with other requests in between."""
-        session = gathering.session
-        self._keep(gathering)
+        session = collector.session
+        self._keep(collector)
         topics: dict[WantedTopic, list[FetchedPartition]] = {}
-        left = iter(list(gathering.found.items()))
+        left = iter(list(collector.found.items()))
         while some := list(islice(left, SLICE_COUNT)):
-            if gathering.is_outdated:
+            if collector.is_outdated:
                 return Fetched([], ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id)
-            self._tell(gathering, some, topics)
+            self._tell(collector, some, topics)
             # What has changed meanwhile may just have been reported as it was before.
             session.keep_news(wanted for wanted, _ in some)
             await asyncio.sleep(0)
         return _fetched(session, topics)
 
-    def _keep(self, gathering: Gathering) -> None:
-        session = gathering.session
+    def _keep(self, collector: Collector) -> None:
+        session = collector.session
         if session.is_to_be_cached:
             session.is_to_be_cached = False
             self._sessions.keep(session)
             # It has an epoch from now on.
-            gathering.epoch = session.epoch
+            collector.epoch = session.epoch
 
     @staticmethod
     def _tell(
-        gathering: Gathering,
+        collector: Collector,
         found: Iterable[tuple[Wanted, Finding]],
         topics: dict[WantedTopic, list[FetchedPartition]],
     ) -> None:
         """Add what was found to an answer, by topic."""
-        session = gathering.session
-        is_incremental, tell = gathering.is_incremental, session.tell
-        is_telling, is_committed = is_incremental or session.id, gathering.is_committed
+        session = collector.session
+        is_incremental, tell = collector.is_incremental, session.tell
+        is_telling, is_committed = is_incremental or session.id, collector.is_committed
         for wanted, finding in found:
             fetched = finding[0]
             if is_telling:

@@ -44,10 +44,10 @@ class KafkaConnections(Connections[Session]):
             receiving=self._receiving,
         )
 
-    def unmute(self) -> None:
+    def end_throttle_pauses(self) -> None:
         """End all throttling: the quotas have changed."""
         for session in list(self._sessions):
-            session.unmute()
+            session.end_throttle_pause()
 
     def opened(self, session: Session) -> bool:
         """Keep a new session, unless its address has had too many of late."""

@@ -18,7 +18,7 @@ import logging
 from typing import Any, Final, Protocol
 
 from rockgate.gateway.kafka.request.handler import Answer, Peer
-from rockgate.gateway.kafka.server.throttle_pause import Mute
+from rockgate.gateway.kafka.server.throttle_pause import ThrottlePause
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.budget import Budget
 from rockgate.gateway.net.clock import Clock
@@ -81,8 +81,8 @@ class Session(Stream[Exchange, Peer]):
     __slots__ = (
         "_dispatch",
         "_exchanges",
-        "_mute",
         "_sessions",
+        "_throttle_pause",
         "_unread_bytes_max",
         "_unsent_bytes",
         "_write_size",
@@ -120,7 +120,7 @@ class Session(Stream[Exchange, Peer]):
         self._waiting: dict[Exchange, Promise] = {}
         # Answered, but perhaps behind an earlier request that is not.
         self._unsent_bytes = 0
-        self._mute = Mute(clock, self._go_on, self._leave_if_gone)
+        self._throttle_pause = ThrottlePause(clock, self._go_on, self._leave_if_gone)
 
     # Beginning and ending
 
@@ -131,7 +131,7 @@ class Session(Stream[Exchange, Peer]):
         return self._sessions.opened(self)
 
     def _let_go(self) -> None:
-        self._mute.forget()
+        self._throttle_pause.forget()
         self.peer.let_go()
         waiting, self._waiting = self._waiting, {}
         for each in waiting.values():
@@ -147,10 +147,10 @@ class Session(Stream[Exchange, Peer]):
         """Where the connection comes from."""
         return self.peer.remote.host
 
-    def unmute(self) -> None:
+    def end_throttle_pause(self) -> None:
         """Wait no longer: what was waited for has changed."""
-        if self._mute.is_on:
-            self._mute.end()
+        if self._throttle_pause.is_on:
+            self._throttle_pause.end()
             self._go_on()
 
     def _leave_if_gone(self) -> None:
@@ -160,7 +160,7 @@ class Session(Stream[Exchange, Peer]):
 
     def drain(self) -> None:
         """Read nothing more, answer what was received, then close."""
-        self._mute.end()
+        self._throttle_pause.end()
         super().drain()
 
     # Requests
@@ -200,7 +200,7 @@ class Session(Stream[Exchange, Peer]):
                 unwritten = 0
             if (
                 self._is_unread
-                or self._mute.is_on
+                or self._throttle_pause.is_on
                 or self.peer.reading_count
                 or self._unsent_bytes >= unread_bytes_max
             ):
@@ -249,7 +249,7 @@ class Session(Stream[Exchange, Peer]):
         self.held_bytes -= freed
         self._budget.give(freed)
         if self.peer.throttle_ms:
-            self._mute.begin(self.peer)
+            self._throttle_pause.begin(self.peer)
         if self._debug:
             _log_answer(exchange, self.peer, sum(map(len, answer)))
         if not self._waiting and not self._backlog:
@@ -276,7 +276,7 @@ class Session(Stream[Exchange, Peer]):
         return self._exchanges.in_flight_count
 
     def _has_room(self) -> bool:
-        return not self._mute.is_on and super()._has_room()
+        return not self._throttle_pause.is_on and super()._has_room()
 
 
 def _log_request(exchange: Exchange, peer: Peer) -> None:

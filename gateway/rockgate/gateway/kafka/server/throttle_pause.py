@@ -21,7 +21,7 @@ _INT32 = struct.Struct(">i")
 _THROTTLE_TIME = "throttle_time_ms"
 
 
-class Mute:
+class ThrottlePause:
     """On while a client has to wait. Owned by its session."""
 
     __slots__ = ("_clock", "_go_on", "_look_after", "_timer", "_until", "is_on")

@@ -276,9 +276,9 @@ class DelayAdmin:
         except MalformedContent:
             return
         position, index = split_place(address)
-        lying = self._lookup.entry(position)
-        if lying is not None:
-            yield Place(lying[0], lying[1].unit.base + (index or 0))
+        entry = self._lookup.entry(position)
+        if entry is not None:
+            yield Place(entry[0], entry[1].unit.base + (index or 0))
 
     def _place(self, topic: str, queue_id: int, offset: int) -> Iterator[Place]:
         found = self._topics.find(topic)

@@ -27,7 +27,7 @@ BEATS_BYTES_MAX = 64 << 20
 """Heartbeats of all clients: a hundred thousand of the usual size."""
 
 
-class Tenancy(Protocol):
+class Ownership(Protocol):
     """Who may have members of a group: this side, or Kafka's."""
 
     def take(self, group: str) -> bool:
@@ -66,8 +66,8 @@ class ClientGroup:
 class Clients:
     """All clients. Time is a parameter; heartbeats and lost sessions change it."""
 
-    def __init__(self, tenancy: Tenancy, expiry_ms: int, soon: Soon = at_once) -> None:
-        self._tenancy = tenancy
+    def __init__(self, ownership: Ownership, expiry_ms: int, soon: Soon = at_once) -> None:
+        self._ownership = ownership
         self._expiry_ms = expiry_ms
         self._consumers: dict[str, ClientGroup] = {}
         self._producers: dict[str, dict[Caller, Client]] = {}
@@ -173,7 +173,7 @@ class Clients:
         """A client consumes in a group; says whether that changed it, None if it may not."""
         group = self._consumers.get(data.group_name)
         if group is None:
-            if not self._tenancy.take(data.group_name):
+            if not self._ownership.take(data.group_name):
                 return None
             group = self._consumers[data.group_name] = ClientGroup(data.group_name, data)
         group.data = data
@@ -284,7 +284,7 @@ class Clients:
                 self.notices.add(name)
         else:
             del self._consumers[name]
-            self._tenancy.give_back(name)
+            self._ownership.give_back(name)
             for listener in self.on_emptied:
                 listener(name)
 

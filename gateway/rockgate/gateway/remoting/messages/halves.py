@@ -57,7 +57,7 @@ Place = Callable[[Queue, Draft], list[Intake]]
 """How a message is appended to its real queue: as it is, or together with its schedule."""
 
 
-class Lying(NamedTuple):
+class StoredHalf(NamedTuple):
     """A half message as it is stored in the log."""
 
     entry: Entry
@@ -143,11 +143,11 @@ class Halves:
         """Deliver a half message; None if it was decided before."""
         if self._undecided(offset, group) is None:
             return None
-        lying = self.read(offset)
-        properties, topic, queue_id = _delivered(lying.properties)
+        stored = self.read(offset)
+        properties, topic, queue_id = _delivered(stored.properties)
         queue = self._real_queue(topic, queue_id)
         decided = encode(Decided(offset, Outcome.COMMITTED))
-        draft = _draft(lying, queue, properties, TRANSACTION_COMMIT)
+        draft = _draft(stored, queue, properties, TRANSACTION_COMMIT)
         intakes = self._place(queue, draft)
         if len(intakes) == 1:
             done = self._appender.placed_with(queue, draft, HALF_TOPIC, decided)
@@ -167,10 +167,10 @@ class Halves:
 
     def give_up(self, half: Half) -> None:
         """Move a half message that stays undecided to where it can be inspected."""
-        lying = self.read(half.offset)
+        stored = self.read(half.offset)
         queue = self._queues.of(self._topics.get(CHECKED_OUT_TOPIC).id)[0]
         decided = _state(encode(Decided(half.offset, Outcome.GIVEN_UP)))
-        draft = _draft(lying, queue, lying.properties, 0)
+        draft = _draft(stored, queue, stored.properties, 0)
         self._appender.group([Intake(queue, draft), decided], is_upkeep=True)
         self.ended_counts[Outcome.GIVEN_UP] += 1
         log.warning(
@@ -180,7 +180,7 @@ class Halves:
             half.check_count,
         )
 
-    def read(self, offset: int) -> Lying:
+    def read(self, offset: int) -> StoredHalf:
         """Return an undecided half message from the log."""
         queue = self._queue()
         unit = queue.find(offset)
@@ -188,7 +188,7 @@ class Halves:
         view = self._reader.entry(queue, unit).entry
         entry = envelope.read(view)
         body = view[entry.body_at : entry.body_at + entry.body_size]
-        return Lying(entry, body, envelope.properties_of(view, entry))
+        return StoredHalf(entry, body, envelope.properties_of(view, entry))
 
     def _undecided(self, offset: int, group: str) -> Half | None:
         half = self.undecided.find(offset)
@@ -233,14 +233,14 @@ def _delivered(properties: bytes) -> tuple[bytes, str, int]:
     return b"\x02".join(remaining), topic.decode(), int(queue_id)
 
 
-def _draft(lying: Lying, queue: Queue, properties: bytes, transaction: int) -> Draft:
-    entry = lying.entry
+def _draft(stored: StoredHalf, queue: Queue, properties: bytes, transaction: int) -> Draft:
+    entry = stored.entry
     flags = entry.sys_flag & (CLIENT_FLAGS | envelope.BORN_HOST_V6)
     return Draft(
         topic=queue.topic,
         queue_id=queue.queue_id,
         offset=queue.next_offset,
-        body=lying.body,
+        body=stored.body,
         properties=properties,
         batch_count=0,
         born_ms=entry.born_ms,

@@ -58,7 +58,7 @@ class ClassicGroup:
         self.pending: dict[str, int] = {}
         """Ids given to clients that have not come back with them, and until when they may."""
         self._unsynced: set[str] = set()
-        self._gathering = JoinWindow()
+        self._join_window = JoinWindow()
         self._sync_until_ms = NEVER_MS
         self._now_ms = 0
         self._out = Outbox()
@@ -120,8 +120,8 @@ class ClassicGroup:
         if not self.members.support(join, self.protocol_type):
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         is_full = not join.member_id and len(self.pending) >= self._config.members_max
-        is_gathering = self.state is GroupState.PREPARING
-        if is_full or not self.members.has_room(join, is_gathering, self._config.members_max):
+        is_preparing = self.state is GroupState.PREPARING
+        if is_full or not self.members.has_room(join, is_preparing, self._config.members_max):
             return ErrorCode.GROUP_MAX_SIZE_REACHED
         if not join.member_id:
             return _OK
@@ -156,7 +156,7 @@ class ClassicGroup:
             self.protocol_type = join.protocol_type
         self.members.add(member)
         self.members.begin_join(member, join.waiter)
-        self._gathering.note_newcomer()
+        self._join_window.note_newcomer()
         self._changed()
 
     def _rejoin(self, join: Join, member: Member) -> None:
@@ -204,7 +204,7 @@ class ClassicGroup:
         """The members are others than before: begin a new generation, or perhaps complete one."""
         if self.state is not GroupState.PREPARING:
             self._prepare()
-        elif not self._gathering.is_first:
+        elif not self._join_window.is_first:
             self._complete_if_all_joined()
 
     def _prepare(self) -> None:
@@ -213,16 +213,16 @@ class ClassicGroup:
         self._end_syncs(ErrorCode.REBALANCE_IN_PROGRESS)
         self._unsynced.clear()
         self._sync_until_ms = NEVER_MS
-        gathering, rebalance_ms = self._gathering, self.members.rebalance_ms
+        join_window, rebalance_ms = self._join_window, self.members.rebalance_ms
         if was_empty:
             delay_ms = self._config.initial_delay_ms
-            gathering.begin_first(self._now_ms, delay_ms, rebalance_ms)
+            join_window.begin_first(self._now_ms, delay_ms, rebalance_ms)
             if not delay_ms:
                 self._complete()
         else:
-            gathering.begin(self._now_ms, rebalance_ms)
+            join_window.begin(self._now_ms, rebalance_ms)
             self._complete_if_all_joined()
-        self._out.arm(gathering.until_ms)
+        self._out.arm(join_window.until_ms)
 
     def _complete_if_all_joined(self) -> None:
         if not self.pending and self.members.joining_count == len(self.members):
@@ -230,14 +230,14 @@ class ClassicGroup:
 
     def _complete(self) -> None:
         """Begin a generation of the joined members; static ones may be absent for a while."""
-        self._gathering.end()
+        self._join_window.end()
         for member in list(self.members):
             if member.join is None and member.instance_id is None:
                 self.members.remove(member)
         if self.members and not self.members.elect():
             # All are static and none is back: one of them comes, or their sessions end.
-            self._gathering.begin(self._now_ms, self.members.rebalance_ms)
-            self._out.arm(self._gathering.until_ms)
+            self._join_window.begin(self._now_ms, self.members.rebalance_ms)
+            self._out.arm(self._join_window.until_ms)
             return
         self.generation += 1
         if not self.members:
@@ -352,7 +352,7 @@ class ClassicGroup:
 
     def _wake(self) -> None:
         now_ms = self._now_ms
-        gathering = self._gathering
+        join_window = self._join_window
         late = [member_id for member_id, at_ms in self.pending.items() if at_ms <= now_ms]
         for member_id in late:
             del self.pending[member_id]
@@ -366,11 +366,11 @@ class ClassicGroup:
             self._drop(member)
         if dead or (late and self.state is GroupState.PREPARING):
             self._changed()
-        if gathering.until_ms <= now_ms and not gathering.is_extended(now_ms):
+        if join_window.until_ms <= now_ms and not join_window.is_extended(now_ms):
             self._complete()
         self._out.arm(min((m.deadline_ms for m in members if m.is_watched), default=NEVER_MS))
         self._out.arm(min(self.pending.values(), default=NEVER_MS))
-        self._out.arm(min(gathering.until_ms, self._sync_until_ms))
+        self._out.arm(min(join_window.until_ms, self._sync_until_ms))
 
     def _finish(self) -> None:
         for member in self.members:
@@ -382,8 +382,8 @@ class ClassicGroup:
         return ErrorCode.ILLEGAL_GENERATION if is_old else code
 
     def _check_gathered(self) -> ErrorCode:
-        is_gathering = self.state is GroupState.PREPARING
-        return ErrorCode.REBALANCE_IN_PROGRESS if is_gathering else _OK
+        is_preparing = self.state is GroupState.PREPARING
+        return ErrorCode.REBALANCE_IN_PROGRESS if is_preparing else _OK
 
     def _end_waits(self, member: Member, code: ErrorCode) -> None:
         waiter = self.members.end_join(member)

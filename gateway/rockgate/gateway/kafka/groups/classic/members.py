@@ -208,13 +208,13 @@ class Members:
 
     # Joining
 
-    def has_room(self, join: Join, is_gathering: bool, count_max: int) -> bool:
+    def has_room(self, join: Join, is_preparing: bool, count_max: int) -> bool:
         """Whether one more may join; while members gather, the first to come have the places."""
         member_id = join.member_id
         if not member_id and join.instance_id is not None:
             member_id = self._static.get(join.instance_id, "")
         member = self._by_id.get(member_id)
-        if is_gathering:
+        if is_preparing:
             is_in = member is not None and member.join is not None
             return is_in or self.joining_count < count_max
         return member is not None or len(self._by_id) < count_max
