@@ -48,6 +48,11 @@ class NameServers:
         self._addresses = list(addresses)
         self._ask = ask
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Those that were given, sorted."""
+        return tuple(sorted(self._addresses))
+
     async def find(self, code: int, fields: Fields, kind: type[T], what: str) -> Found[T]:
         """A body of this kind, from the first server that has one; raises if none responds."""
         failure: SdkError | None = None

@@ -116,6 +116,7 @@ class Member:
                 started_ms=client.now_ms(),
                 now_ms=client.now_ms,
                 namespace=namespace,
+                name_servers=client.name_servers.addresses,
                 direct=direct,
             )
         )

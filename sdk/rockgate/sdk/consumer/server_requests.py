@@ -79,6 +79,7 @@ class AskedMember:
     started_ms: int
     now_ms: Callable[[], int]
     namespace: str = ""
+    name_servers: Sequence[str] = ()
     direct: Direct | None = None
     """None where there are no listeners."""
 
@@ -255,7 +256,7 @@ def queue_info(
         return 0 if at_s is None else since_ms + round(at_s * 1000)
 
     return {
-        "commitOffset": offset or 0,
+        "commitOffset": -1 if offset is None else offset,
         "cachedMsgMinOffset": first,
         "cachedMsgMaxOffset": last,
         "cachedMsgCount": cached.count,
@@ -303,6 +304,7 @@ def _properties(member: AskedMember, data: ConsumerData) -> dict[str, str]:
     flow = settings.flow
     return {
         "PROP_CLIENT_VERSION": "rockgate",
+        "PROP_NAMESERVER_ADDR": "".join(f"{each};" for each in member.name_servers),
         "PROP_CONSUME_TYPE": data.consume_type,
         "PROP_CONSUMEORDERLY": str(settings.is_orderly).lower(),
         "PROP_CONSUMER_START_TIMESTAMP": str(member.started_ms),
@@ -318,10 +320,15 @@ def _properties(member: AskedMember, data: ConsumerData) -> dict[str, str]:
         "pullThresholdForQueue": str(flow.count_max),
         "pullThresholdSizeForQueue": str(flow.size_max >> 20),
         "pullThresholdForTopic": str(flow.topic_count_max or -1),
+        "pullThresholdSizeForTopic": str(
+            -1 if flow.topic_size_max is None else flow.topic_size_max >> 20
+        ),
         "consumeConcurrentlyMaxSpan": str(flow.span_max),
         "maxReconsumeTimes": str(settings.retry_count_max),
         "suspendCurrentQueueTimeMillis": str(round(settings.suspend_s * 1000)),
         "consumeTimeout": str(round(settings.consume_timeout_s / 60)),
         "persistConsumerOffsetInterval": str(round(settings.persist_s * 1000)),
+        "pullTimeDelayMillsWhenException": str(round(settings.retry_s * 1000)),
+        "namesrvAddr": ";".join(member.name_servers),
         "language": "PYTHON",
     }

@@ -15,7 +15,9 @@ class RunningInfoBody(msgspec.Struct, kw_only=True, rename="camel"):
     properties: dict[str, str] = {}
     subscription_set: list[SubscriptionData] = []
     mq_table: Keyed[MessageQueue, dict[str, Any]] = msgspec.field(default_factory=Keyed)
+    mq_pop_table: Keyed[MessageQueue, dict[str, Any]] = msgspec.field(default_factory=Keyed)
     status_table: dict[str, dict[str, float]] = {}
+    user_consumer_info: dict[str, str] = {}
     jstack: str | None = None
 
 
