@@ -32,6 +32,9 @@ NOT_YET = {
     "ACLs": ApiKey.CREATE_ACLS,
 }
 
+SDK = "Asked by the SDK"
+"""The list that our own client's tests stand in: every broker has it, and is a column."""
+
 Results = Mapping[str, Any]
 
 
@@ -39,6 +42,7 @@ def render() -> str:
     """The page as it must be now."""
     results = load(ROOT / RESULTS)
     parts = [HEAD, "\n".join(client_lines(results)), "\n".join(matrix_lines(results))]
+    parts += ["\n".join(sdk_lines(results))]
     parts += ["\n".join(lines) for lines in own_lists(results)]
     parts += ["\n".join(not_run_lines(results)), "\n".join(not_yet_lines())]
     return "\n".join(f"{part.rstrip()}\n" for part in parts if part)
@@ -102,11 +106,28 @@ def cell_text(cell: Mapping[str, Any] | None) -> str:
     return f"{cell['passed']}, {left} not run" if left else str(cell["passed"])
 
 
+def sdk_lines(results: Results) -> Iterator[str]:
+    """What our own client has asked of each broker, beside each other."""
+    brokers = {
+        entry["version"].removeprefix("with "): entry["lists"][SDK]
+        for _, entry in sorted(results["clients"].items(), reverse=True)
+        if SDK in entry["lists"]
+    }
+    if not brokers:
+        return
+    yield "## The SDK on each broker\n"
+    yield f"| what | {' | '.join(brokers)} |"
+    yield f"|---|{':-:|' * len(brokers)}"
+    for what in dict.fromkeys(what for cells in brokers.values() for what in cells):
+        row = [cell_text(cells.get(what)) for cells in brokers.values()]
+        yield f"| {what} | {' | '.join(row)} |"
+
+
 def own_lists(results: Results) -> Iterator[list[str]]:
     """What one client alone has: a list for each of its titles."""
     for name, entry in results["clients"].items():
         for title, cells in entry["lists"].items():
-            if title:
+            if title and title != SDK:
                 lines = [f"## {title}: {name}\n", "| what | passed |", "|---|:-:|"]
                 lines += [f"| {what} | {cell_text(cell)} |" for what, cell in cells.items()]
                 yield lines

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from behaviours.rocketmq_brokers import Broker, apache_broker, rockgate_broker
+from behaviours.sdk_suites import asked
 from bench.peers import jars, rocketmq
 from tests.gateway.remoting.client import Client as Reader
 from tests.waiting import until
@@ -39,7 +40,10 @@ from rockgate.sdk import (
 )
 from rockgate.sdk.client.connection import Link
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [
+    pytest.mark.timeout(240),
+    asked("sending: one by one, many, in batches, later, in transactions; request and reply"),
+]
 SOON = timedelta(seconds=2)
 
 

@@ -56,3 +56,27 @@ def test_without_results_the_page_is_only_what_is_not_asked_yet(tmp_path: Path) 
     assert compatibility.load(tmp_path / "none.json")["clients"] == {}
     (tmp_path / "some.json").write_text(json.dumps({"features": [], "clients": {"a 1": {}}}))
     assert list(compatibility.load(tmp_path / "some.json")["clients"]) == ["a 1"]
+
+
+def test_brokers_that_the_sdk_has_asked_stand_beside_each_other() -> None:
+    cell = {"passed": 2, "failed": [], "not_run": {}}
+    clients = {
+        f"rockgate-sdk with {broker}": {
+            "version": f"with {broker}",
+            "lists": {compatibility.SDK: {"pulls": cell, **more}},
+        }
+        for broker, more in {
+            "RocketMQ 4.9.7": {},
+            "RocketMQ 5.5.0": {},
+            "rockgate": {"x": cell},
+        }.items()
+    }
+    found = {"features": [], "clients": clients}
+    assert list(compatibility.sdk_lines(found))[1:] == [
+        "| what | rockgate | RocketMQ 5.5.0 | RocketMQ 4.9.7 |",
+        "|---|:-:|:-:|:-:|",
+        "| pulls | 2 | 2 | 2 |",
+        "| x | 2 | - | - |",
+    ]
+    assert list(compatibility.own_lists(found)) == []
+    assert list(compatibility.sdk_lines({"features": [], "clients": {}})) == []
