@@ -5,6 +5,7 @@ What a broker does otherwise is a value of its class, and a line in FINDINGS.md.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -236,6 +237,10 @@ class Administering(OnBroker):
                     raise ZeroDivisionError("on purpose")
 
             async with listening:
+                async with asyncio.timeout(READ_S):
+                    # A broker may know a member a little after it has been told.
+                    while await admin.groups.consumers(topic) is None:
+                        pass
                 place = sent.offset_message_id
                 found = await admin.groups.consume_directly(topic, client.id, place)
         assert seen == [body]

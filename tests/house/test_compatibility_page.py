@@ -60,16 +60,17 @@ def test_without_results_the_page_is_only_what_is_not_asked_yet(tmp_path: Path) 
 
 def test_brokers_that_the_sdk_has_asked_stand_beside_each_other() -> None:
     cell = {"passed": 2, "failed": [], "not_run": {}}
+    asked: dict[str, dict[str, Any]] = {
+        "RocketMQ 4.9.7": {"pulls": cell},
+        "RocketMQ 5.5.0": {"pulls": cell},
+        "rockgate": {"pulls": cell, "x": cell},
+    }
     clients = {
         f"rockgate-sdk with {broker}": {
             "version": f"with {broker}",
-            "lists": {compatibility.SDK: {"pulls": cell, **more}},
+            "lists": {compatibility.SDK: cells},
         }
-        for broker, more in {
-            "RocketMQ 4.9.7": {},
-            "RocketMQ 5.5.0": {},
-            "rockgate": {"x": cell},
-        }.items()
+        for broker, cells in asked.items()
     }
     found = {"features": [], "clients": clients}
     assert list(compatibility.sdk_lines(found))[1:] == [
