@@ -1,4 +1,4 @@
-"""What every client's tests share: the gates of tests/gates.py and one server for all of them."""
+"""Shared by the tests of all clients: the gates of tests/gates.py, and one server."""
 
 import os
 from collections.abc import Iterator
@@ -8,31 +8,32 @@ from bench.peers import KafkaPeer
 from tests.gates import java, pytest_collection_modifyitems, pytest_runtest_setup
 from tests.gateway.server import RunningServer
 
-# So that a failing assert of a behaviour shows its values.
+# So that a failing assert of a behaviour prints its values.
 pytest.register_assert_rewrite("behaviours")
 
 __all__ = ["java", "pytest_collection_modifyitems", "pytest_runtest_setup"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the run's results written, where that is asked for."""
+    """Have the results of the run written, if requested."""
     from behaviours import recording
 
     recording.configure(config)
 
 
 PEER_VARIABLE = "ROCKGATE_COMPAT_PEER"
-"""With `kafka`, tests that share a server ask Apache Kafka instead: do they expect what it does?"""
+"""With `kafka`, tests with a shared server run against Apache Kafka: do they match its behaviour?
+"""
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer | KafkaPeer]:
-    """A server for all; at the end it must stop cleanly and have no traceback."""
+    """One server for all; at the end it must stop cleanly, without a traceback."""
     if os.environ.get(PEER_VARIABLE) == "kafka":
         with KafkaPeer(settings={"num.partitions": "4"}) as peer:
             yield peer
         return
-    # A group's first members wait for others: with three seconds that is most of a test's time.
+    # The first members of a group wait for others: three seconds would be most of a test's time.
     settings = ["group.initial.rebalance.delay.ms=100"]
     with RunningServer(tmp_path_factory.mktemp("compat"), settings=settings) as running:
         yield running
@@ -42,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer |
 @pytest.fixture(autouse=True, scope="class")
 def program(request: pytest.FixtureRequest) -> Iterator[None]:
     """One process for a class of tests whose client is a program."""
-    # Not above: what is imported before its asserts are to be rewritten never has them rewritten.
+    # Not at the top: asserts of modules that are imported too early are not rewritten.
     from behaviours.bringing import CannotRun, leave_out
     from behaviours.program import ProgramDriver
 

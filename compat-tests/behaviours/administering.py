@@ -1,4 +1,4 @@
-"""What every client may expect of topics: made, changed, described and taken away."""
+"""What every client may expect of topics: created, changed, described and deleted."""
 
 from __future__ import annotations
 

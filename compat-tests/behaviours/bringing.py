@@ -1,7 +1,7 @@
-"""Bringing a client that is no Python package: once, into a cache outside of the repository.
+"""Installs clients that are not Python packages: once, into a cache outside the repository.
 
-Which registry it comes from is a matter of the machine's own settings. A cache entry is named after
-the client and a digest of the files that it is made of, so a changed pin or program is made anew.
+The machine's settings determine the registry. A cache entry is named after the client and a digest
+of its files, so that a changed pin or program is built again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOLD_LINES_MAX = 20
 
 
 class CannotRun(Exception):
-    """Something that a client needs is not on this machine; the message says what to do."""
+    """Something that a client needs is missing on this machine; the message says what to do."""
 
 
 def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
@@ -36,14 +36,14 @@ def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def leave_out(reason: CannotRun) -> None:
-    """Skip with the reason; a run that must not skip fails with it."""
+    """Skip with the reason; a run that must not skip fails instead."""
     if is_ci(os.environ):
         pytest.fail(f"CI=true allows no skip: {reason}", pytrace=False)
     pytest.skip(str(reason))
 
 
 def entry(name: str, sources: Sequence[Path]) -> Path:
-    """Where what is made of these files is kept."""
+    """The cache entry for a build of these files."""
     digest = hashlib.sha256()
     for path in sorted(sources):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -59,7 +59,7 @@ def find(tool: str, advice: str) -> str:
 
 
 def run(command: Sequence[str], folder: Path, environ: Mapping[str, str] | None = None) -> str:
-    """Run one command of a preparation; one that fails is told with the end of what it said."""
+    """Run one command of a preparation; a failure contains the end of its output."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -77,7 +77,7 @@ def run(command: Sequence[str], folder: Path, environ: Mapping[str, str] | None 
 
 
 def pinned(file: Path, pattern: str) -> str:
-    """The version that a file of a folder pins, by a pattern with one group."""
+    """The version that a file pins, by a pattern with one group."""
     found = re.search(pattern, file.read_text(encoding="utf-8"))
     assert found, f"{file} does not pin {pattern}"
     return found[1]
@@ -130,10 +130,10 @@ def node_program(folder: Path, main: str) -> list[str]:
 
 
 def debian_program(name: str, *packages: str) -> list[str]:
-    """The command that runs a program of Debian's, installed or unpacked into the cache.
+    """The command that runs a Debian program, installed or unpacked into the cache.
 
-    Unpacking changes nothing of the system and needs no root, but a list of packages that root has
-    brought once.
+    Unpacking does not change the system and needs no root, except for package lists that root has
+    downloaded once.
     """
     installed = shutil.which(name)
     if installed:

@@ -1,4 +1,4 @@
-"""What every client may expect of delayed records, which none of them knows to exist."""
+"""What every client may expect of delayed records, of which none of them knows."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Delaying:
         send(*waiting)
         with self._reading(server, topic) as consumer:
             assert values(read_until(consumer, bool, "the one between is read")) == [b"between"]
-            # It stands behind an empty batch now, with nothing else to come.
+            # It is after an empty batch now, and nothing follows.
             assert consumer.poll(0.3) == []
             send(Message(value=b"last", partition=0))
             assert values(read_until(consumer, bool, "the last one is read")) == [b"last"]

@@ -1,8 +1,8 @@
-"""What a client must offer so that the behaviours can be asked of it: one small driver each.
+"""The interface of clients for the behaviours: one small driver each.
 
-A driver changes words, never behaviour: it holds no retry, no wait and no default of its own that
-the client does not have. What a client cannot do is a value of its driver (`codecs`), so that a
-test that leaves it out can say why.
+A driver translates calls and never changes behaviour: it has no retry, wait or default of its own.
+What a client cannot do is a value of its driver (`codecs`), so that a test that is skipped can say
+why.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 SECONDS_MAX = 60.0
-"""How long any one answer may take before the test fails."""
+"""Maximum time for any single response before the test fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What is sent."""
+    """A message to send."""
 
     value: bytes | None = b"v"
     key: bytes | None = None
@@ -27,14 +27,14 @@ class Message:
 
 
 class Place(NamedTuple):
-    """Where the server says it put a message."""
+    """Where the server stored a message."""
 
     partition: int
     offset: int
 
 
 class Received(NamedTuple):
-    """What is read."""
+    """A message that was read."""
 
     partition: int
     offset: int
@@ -45,7 +45,7 @@ class Received(NamedTuple):
 
 
 class Refused(Exception):
-    """The client reports that a message was not taken; `code` is Kafka's error code."""
+    """The client reports that a message was rejected; `code` is Kafka's error code."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(f"error {code}: {text}")
@@ -54,7 +54,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """How a producer is set up."""
+    """The settings of a producer."""
 
     acks: int = -1
     is_idempotent: bool = False
@@ -63,11 +63,11 @@ class Sending:
     request_bytes_max: int = 4 << 20
     transactional_id: str | None = None
     transaction_timeout_ms: int | None = None
-    """The client's own if None; only the Java program takes another."""
+    """The client's default if None; only the Java program supports another."""
 
 
 class Promise(Protocol):
-    """The outcome of one send."""
+    """The result of one send."""
 
     def result(self) -> Place:
         """Wait for it; raises Refused."""
@@ -93,7 +93,7 @@ class Producer(Protocol):
 
 
 class Consumer(Protocol):
-    """Reads partitions that it is given by hand."""
+    """Reads manually assigned partitions."""
 
     def assign(self, topic: str, partitions: Sequence[int], offset: int = 0) -> None: ...
 
@@ -113,7 +113,7 @@ class Consumer(Protocol):
 
 
 class Member(Protocol):
-    """A consumer that shares a topic with the others of its group; commits only when told, and
+    """A consumer that shares a topic with the others of its group; it commits only on request, and
     reads only what is committed."""
 
     def poll(self, seconds: float) -> list[Received]: ...
@@ -121,7 +121,7 @@ class Member(Protocol):
     def assignment(self) -> set[int]: ...
 
     def commit(self) -> None:
-        """Commit what has been polled, and wait for the answer."""
+        """Commit what has been polled, and wait for the response."""
         ...
 
     def committed(self, topic: str, partition: int) -> int | None: ...
@@ -130,14 +130,14 @@ class Member(Protocol):
 
 
 class GroupState(NamedTuple):
-    """What the server tells of a group."""
+    """A group as described by the server."""
 
     state: str
     member_count: int
 
 
 class Admin(Protocol):
-    """Creates topics, changes them and takes them away; raises Refused."""
+    """Creates, changes and deletes topics; raises Refused."""
 
     def create(
         self, topic: str, partition_count: int, config: Mapping[str, str] | None = None
@@ -160,7 +160,7 @@ class Admin(Protocol):
     def group(self, group: str) -> GroupState: ...
 
     def group_offsets(self, group: str, topic: str) -> Mapping[int, int]:
-        """What a group has committed, by partition."""
+        """The committed offsets of a group, by partition."""
         ...
 
     def delete_group(self, group: str) -> None: ...
@@ -172,13 +172,13 @@ class Driver(Protocol):
     """One client."""
 
     codecs: tuple[str, ...]
-    """Of none, gzip, snappy, lz4 and zstd, those that this client has here."""
+    """The codecs that this client supports, of none, gzip, snappy, lz4 and zstd."""
     why_not: str
     """Why the others are missing."""
     sends_null_headers: bool
-    """Whether it lets a header's value be null."""
+    """Whether the value of a header may be null."""
     cannot: Mapping[str, str]
-    """What else of this file the client has no call for, and its reason, by name: `delete_group`,
+    """The operations of this file that the client lacks, with the reason, by name: `delete_group`,
     `static_member`, …"""
 
     def producer(self, bootstrap: str, sending: Sending) -> Producer: ...
@@ -186,7 +186,7 @@ class Driver(Protocol):
     def consumer(
         self, bootstrap: str, *, wait_ms_max: int = 500, bytes_max: int = 1 << 20
     ) -> Consumer:
-        """A consumer that asks for so many bytes of a partition at a time."""
+        """A consumer with a maximum number of bytes per partition and fetch."""
         ...
 
     def admin(self, bootstrap: str) -> Admin: ...
@@ -201,17 +201,17 @@ class Driver(Protocol):
         instance: str | None = None,
     ) -> Member:
         """A member; without `session_ms` its session has the client's default, and with `instance`
-        it is a static one."""
+        it is a static member."""
         ...
 
     def apart(self) -> DyingDriver:
-        """The same client in a process of its own."""
+        """The same client in its own process."""
         ...
 
 
 class DyingDriver(Driver, Protocol):
-    """A client that can be ended from outside."""
+    """A client that can be killed."""
 
     def kill(self) -> None:
-        """End its process as kill -9 does: it takes leave of nobody."""
+        """Kill its process with SIGKILL, so that it leaves no group."""
         ...

@@ -1,8 +1,8 @@
-"""What the page on compatibility has a row for, in its order: `@pytest.mark.feature(ROUND_TRIP)`.
+"""The rows of the compatibility page, in order: `@pytest.mark.feature(ROUND_TRIP)`.
 
-A behaviour is marked with the row that it belongs to; a row holds for a client when all of its
-behaviours do. What only one client has (its console tools, its own test suite) is marked with a
-second word, the title of the list that it stands in.
+A behaviour is marked with its row; a row holds for a client when all of its behaviours do. What
+only one client has (its console tools, its own test suite) is marked with a second argument, the
+title of its list.
 """
 
 ROUND_TRIP = "produce with every acks and codec, and read back"

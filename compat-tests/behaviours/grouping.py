@@ -45,7 +45,7 @@ def joined(
 
 @contextlib.contextmanager
 def in_a_process(driver: Driver) -> Iterator[DyingDriver]:
-    """The client in a process of its own, which is gone at the end."""
+    """The client in its own process, which is stopped at the end."""
     other = driver.apart()
     try:
         yield other
@@ -54,7 +54,7 @@ def in_a_process(driver: Driver) -> Iterator[DyingDriver]:
 
 
 def wait_for_share(members: list[Member], shares: list[int], what: str) -> None:
-    """Poll them until each has so many partitions and no two have the same one."""
+    """Poll them until each has this many partitions and no two share one."""
 
     def is_shared() -> bool:
         poll_all(members)
@@ -65,16 +65,16 @@ def wait_for_share(members: list[Member], shares: list[int], what: str) -> None:
 
 
 def poll_all(members: list[Member]) -> list[list[Received]]:
-    """Poll them at the same time, as members in processes of their own would.
+    """Poll them concurrently, as members in different processes would.
 
-    In turns it takes luck: kafka-python forgets a join that ends between two of its polls.
+    Polled in turn, kafka-python loses a join that ends between two of its polls.
     """
     with ThreadPoolExecutor(len(members)) as pool:
         return list(pool.map(lambda member: member.poll(0.5), members))
 
 
 def read_together(members: list[Member], count: int) -> list[list[Received]]:
-    """What each member gets until they have so many together."""
+    """What each member gets until they have this many records together."""
     found: list[list[Received]] = [[] for _ in members]
 
     def read_on() -> bool:
@@ -101,7 +101,7 @@ class Grouping:
         send_all(self.driver, server.bootstrap, topic, messages, Sending())
 
     def _commit(self, server: RunningServer, group: str, topic: str, count: int) -> None:
-        """A member reads so many records, commits and leaves."""
+        """Have a member read some records, commit and leave."""
         with joined(self.driver, server.bootstrap, group, topic) as member:
             read_together([member], count)
             member.commit()
@@ -156,7 +156,7 @@ class Grouping:
                 other.kill()
             wait_for_share([stays], [4], "the dead one's partitions are taken over")
             self._fill(server, topic, 40, 8)
-            # What the dead one had read and not committed comes as well.
+            # What the dead one had read but not committed is delivered again.
             missing = {b"%d" % n for n in range(40, 48)}
 
             def has_all() -> bool:
@@ -193,7 +193,7 @@ class Grouping:
         with in_a_process(self.driver) as again:
             after = member(again, "comes-back")
             wait_for_share([stays, after], [2, 2], "the partitions are shared again")
-            # Without its name it would have been a third member of three, until the session ended.
+            # Without its instance id it would have been a third member until the session expired.
             assert (after.assignment(), stays.assignment()) == (theirs, ours)
         stays.close()
 

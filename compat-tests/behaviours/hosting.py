@@ -1,7 +1,7 @@
-"""A Python client in a process of its own: `python -m behaviours.hosting FILE CLASS`.
+"""A Python client in its own process: `python -m behaviours.hosting FILE CLASS`.
 
-The process serves the driver CLASS of a test module as program.py's lines want it, so that a Python
-client can be killed from outside like all others.
+The process serves the driver CLASS of a test module in the protocol of program.py, so that a Python
+client can be killed like all others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def apart(file: str, name: str, driver: Driver) -> ProgramDriver:
-    """A driver that asks the driver class `name` of a test module, in a process of its own."""
+    """A driver that uses the driver class `name` of a test module, in its own process."""
     path = os.pathsep.join(map(str, (ROOT / "compat-tests", ROOT, ROOT / "protocol")))
     command = ["env", f"PYTHONPATH={path}", sys.executable, "-m", "behaviours.hosting", file, name]
     return ProgramDriver(
@@ -37,7 +37,7 @@ def apart(file: str, name: str, driver: Driver) -> ProgramDriver:
 
 
 class Host:
-    """What has been opened, each with a thread of its own."""
+    """The open clients, each with its own thread."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -114,7 +114,7 @@ def main(file: str, name: str) -> None:
     host = Host(getattr(module, name)())
     for line in sys.stdin.buffer:
         host.take(line)
-    # Clients that nobody closed must not keep the process.
+    # Clients that were not closed must not keep the process alive.
     os._exit(0)
 
 

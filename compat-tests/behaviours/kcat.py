@@ -1,4 +1,4 @@
-"""Running kcat: once to its end, or beside the test until it is told to stop."""
+"""Runs kcat: to its end, or beside the test until it is stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARTITION = re.compile(r"\[(\d+)\]")
 
 
 class Failed(Exception):
-    """kcat ended with another status than 0."""
+    """kcat ended with a status other than 0."""
 
 
 class Kcat:
@@ -26,7 +26,7 @@ class Kcat:
         self._command = [*command, "-b", bootstrap]
 
     def run(self, *flags: str, typed: bytes = b"") -> bytes:
-        """Run it with an input; what it wrote."""
+        """Run it with an input; return its output."""
         done = subprocess.run(
             [*self._command, *flags], input=typed, capture_output=True, timeout=2 * SECONDS_MAX
         )
@@ -35,26 +35,26 @@ class Kcat:
         return done.stdout
 
     def started(self, *flags: str) -> Reader:
-        """Have it run beside the test."""
+        """Start it beside the test."""
         return Reader([*self._command, *flags])
 
     def read(self, topic: str, *flags: str) -> list[Mapping[str, Any]]:
-        """What a topic holds, by JSON, from its beginning or where the flags say."""
+        """The messages of a topic as JSON, from its beginning or as the flags say."""
         place = () if "-o" in flags else ("-o", "beginning")
         lines = self.run("-C", "-t", topic, "-e", "-q", "-J", *place, *flags).splitlines()
         return [json.loads(line) for line in lines]
 
 
 class Reader(Running):
-    """A kcat that goes on, perhaps as a member of a group."""
+    """A running kcat, possibly as a member of a group."""
 
     @property
     def assignment(self) -> set[int]:
-        """The partitions that its last rebalance gave it."""
+        """The partitions of its last rebalance."""
         found = [match for line in list(self.told) if (match := ASSIGNED.match(line))]
         return {int(each) for each in PARTITION.findall(found[-1][2])} if found else set()
 
     @property
     def rebalance_count(self) -> int:
-        """How often it has been given partitions."""
+        """How often it got partitions."""
         return sum(1 for line in list(self.told) if ASSIGNED.match(line))

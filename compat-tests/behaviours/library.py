@@ -1,4 +1,4 @@
-"""What drivers of clients that are Python libraries have in common."""
+"""Shared by drivers of clients that are Python libraries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from behaviours.program import ProgramDriver
 
 
 class LibraryDriver:
-    """A driver that opens what its class names; a subclass says how its client differs."""
+    """A driver that opens the classes it names; subclasses define how their client differs."""
 
     codecs: tuple[str, ...] = ("none", "gzip", "snappy", "lz4", "zstd")
     why_not = ""
@@ -50,7 +50,7 @@ class LibraryDriver:
         return apart(inspect.getfile(type(self)), type(self).__name__, self)
 
 
-# kafka-python, and aiokafka, which took its calls over and lets them be awaited
+# kafka-python, and aiokafka, which has the same calls as coroutines
 
 
 def producer_options(bootstrap: str, sending: Sending) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def member_options(
 
 
 def received(found: Mapping[Any, Iterable[Any]]) -> list[Received]:
-    """What a poll has brought, of all partitions."""
+    """The messages of a poll, of all partitions."""
     return [
         Received(r.partition, r.offset, r.key, r.value, tuple(r.headers), r.timestamp)
         for records in found.values()
@@ -101,13 +101,13 @@ def received(found: Mapping[Any, Iterable[Any]]) -> list[Received]:
 
 
 class PlacedReads:
-    """Offsets of a consumer that is asked by (topic, partition)."""
+    """Offsets of a consumer, by (topic, partition)."""
 
     place_type: ClassVar[Callable[[str, int], Any]]
     _client: Any
 
     def _done(self, outcome: Any) -> Any:
-        """What a call of the client came to; one that is awaited comes to it here."""
+        """The result of a call, awaited if necessary."""
         return outcome
 
     def beginning(self, topic: str, partition: int) -> int:

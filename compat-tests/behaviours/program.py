@@ -1,17 +1,17 @@
-"""A client in a process of its own: a driver that speaks with it by lines of JSON.
+"""A client in its own process: a driver that communicates by lines of JSON.
 
-A program reads requests from standard input and writes answers to standard output, one a line:
+A program reads requests from standard input and writes responses to standard output, one per line:
 
     {"id": 7, "do": "send", "on": 3, "topic": "t", "value": "dg==", …}
     {"id": 7, "ok": [0, 41]}  or  {"id": 7, "refused": [10, "too large"]}
     or  {"id": 7, "broken": "…"}
 
-`refused` is an error of Kafka's with its code, `broken` is anything else. Bytes are base64 and null
-stays null. `producer`, `consumer`, `member` and `admin` open one and answer with its number, which
-later requests give as `on`. Requests to one number take effect in their order, requests to several
-do not wait for each other, and the answer to `send` comes when its outcome is known.
+`refused` is a Kafka error with its code, `broken` is anything else. Bytes are base64 and null stays
+null. `producer`, `consumer`, `member` and `admin` open one and return its number, which later
+requests pass as `on`. Requests to one number take effect in order, requests to several are
+independent, and the response to `send` comes when its outcome is known.
 
-| request | fields | answer |
+| request | fields | response |
 | --- | --- | --- |
 | producer | bootstrap and the fields of `Sending` | number |
 | send | topic, value, key, headers, partition, timestamp_ms | [partition, offset] |
@@ -50,11 +50,11 @@ END_SECONDS_MAX = 10.0
 
 
 class Broken(Exception):
-    """The program failed, or ended, where it should have answered."""
+    """The program failed, or ended, instead of responding."""
 
 
 class Program:
-    """One process and the questions that it has not answered yet."""
+    """One process and its pending requests."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._log = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed when the process ends
@@ -69,7 +69,7 @@ class Program:
         self._reader.start()
 
     def ask(self, do: str, **fields: object) -> Future[Any]:
-        """Ask; the answer comes with the future."""
+        """Send a request; the future gets the response."""
         future: Future[Any] = Future()
         with self._lock:
             if self._is_over:
@@ -83,7 +83,7 @@ class Program:
         return future
 
     def end(self) -> None:
-        """Let it end in order, as one whose input has ended."""
+        """End it cleanly, by closing its input."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -93,7 +93,7 @@ class Program:
         self._leave()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         self._process.kill()
         self._leave()
 
@@ -269,7 +269,7 @@ class _Admin(_Handle):
 
 
 class ProgramDriver:
-    """A client whose program is started when it is first asked for something."""
+    """A client whose program is started on first use."""
 
     def __init__(
         self,
@@ -296,7 +296,7 @@ class ProgramDriver:
         return self._running
 
     def start(self) -> None:
-        """Bring the client, if it is not there yet, and start its process."""
+        """Install the client if necessary, and start its process."""
         self._running = Program(self._command())
 
     def producer(self, bootstrap: str, sending: Sending) -> _Producer:
@@ -356,13 +356,13 @@ class ProgramDriver:
         )
 
     def kill(self) -> None:
-        """End its process at once, if it has one."""
+        """Kill its process, if it has one."""
         if self._running is not None:
             self._running.kill()
             self._running = None
 
     def end(self) -> None:
-        """End its process in order, if it has one."""
+        """End its process cleanly, if it has one."""
         if self._running is not None:
             self._running.end()
             self._running = None

@@ -105,7 +105,7 @@ class Reading:
             started = time.monotonic()
             sender.start()
             (found,) = read_until(consumer, lambda got: len(got) >= 1, "the second is read")
-            # Before the close, which some clients let wait for their last poll.
+            # Before the close, which in some clients waits for the last poll.
             waited = time.monotonic() - started
             sender.join()
         assert found.value == b"wake up"

@@ -2,7 +2,7 @@
 run and why. docs/compatibility.py makes a page of it.
 
 Results are written under ROCKGATE_COMPAT_RESULTS, which `make compat` sets, and only for clients
-whose tests were all chosen and all ran: less than that says nothing of a client.
+all of whose tests were selected and ran: a part says nothing about a client.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from behaviours.features import FEATURES, MODULES
 
 VARIABLE = "ROCKGATE_COMPAT_RESULTS"
 BESIDE_VARIABLE = "ROCKGATE_COMPAT_BESIDE"
-"""Set for a second run of a folder with another version: the first one's results stay."""
+"""Set for a second run of a folder with another version: the results of the first one stay."""
 COMPAT = Path(__file__).resolve().parents[1]
 
 
 def of_item(item: pytest.Item) -> tuple[str, str, str] | None:
-    """(client, list, feature) of a test; the list is empty for what all clients may have.
+    """(client, list, feature) of a test; the list is empty for features of all clients.
 
-    A test without a mark of its own stands in a list under the name of its module.
+    A test without a mark is in a list under the name of its module.
     """
     if COMPAT not in item.path.parents:
         return None
@@ -93,7 +93,7 @@ class Recording:
         for client, lists in whole.items():
             name, _, version = client.partition(" ")
             folder = self._folders[client]
-            # A version that is no longer run goes with its folder's new results.
+            # A version that is no longer tested is removed with its folder's new results.
             clients = {
                 key: entry
                 for key, entry in clients.items()
@@ -111,7 +111,7 @@ class Recording:
 
 
 def configure(config: pytest.Config) -> None:
-    """Record this run, if it is asked for and whole."""
+    """Record this run, if that is requested and the run is complete."""
     path = os.environ.get(VARIABLE)
     if path and not config.option.keyword and not config.option.lf:
         config.pluginmanager.register(Recording(Path(path)), "compat-recording")

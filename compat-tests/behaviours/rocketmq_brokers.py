@@ -1,4 +1,4 @@
-"""Brokers that our own Python client is asked to work with: the server, and Apache RocketMQ."""
+"""Brokers for tests of our own Python client: rockgate, and Apache RocketMQ."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUEUE_COUNT = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """Where a broker and its name server are."""
+    """The addresses of a broker and its name server."""
 
     namesrv: str
     address: tuple[str, int]
@@ -42,7 +42,7 @@ class Broker:
             reader.socket.close()
 
     async def when(self, topic: str, count: int, seconds: float = 30) -> list[Stored]:
-        """The messages of a topic once there are so many."""
+        """The messages of a topic once there are this many."""
         await until(lambda: len(self.read(topic)) >= count, f"{count} of {topic}", seconds)
         return self.read(topic)
 
@@ -68,7 +68,7 @@ class Broker:
         self.wait_for_route(name)
 
     def wait_for_route(self, topic: str) -> None:
-        """A real broker may tell its name server of a topic after it has answered for it."""
+        """Wait for a route: a real broker may register a topic after its response."""
         host, _, port = self.namesrv.partition(":")
         asker = Reader((host, int(port)))
         wait_until(lambda: asker.ask(105, {"topic": topic}).code == 0, f"{topic} is known")
@@ -77,7 +77,7 @@ class Broker:
 
 @contextmanager
 def rockgate_broker(folder: Path, *settings: str) -> Iterator[Broker]:
-    """The server; it must stop cleanly."""
+    """A rockgate server, which must stop cleanly."""
     with RunningServer(folder, settings=settings, rocketmq=True) as running:
         yield Broker(
             namesrv="{}:{}".format(*running.address("namesrv")),
@@ -88,12 +88,12 @@ def rockgate_broker(folder: Path, *settings: str) -> Iterator[Broker]:
 
 @contextmanager
 def apache_broker(line: str, **settings: str) -> Iterator[Broker]:
-    """Apache RocketMQ of a line of versions."""
+    """Apache RocketMQ of a version line."""
     try:
         jars.fetch(line)
     except PeerError as reason:
         leave_out(CannotRun(str(reason)))
-    # On a busy machine its sends wait for more than its 200 ms, and are refused.
+    # On a busy machine its sends wait for longer than its 200 ms, and are rejected.
     settings = {"waitTimeMillsInSendQueue": "30000", **settings}
     with RocketMQPeer(line=line, settings=settings) as peer:
         yield Broker(namesrv="{}:{}".format(*peer.namesrv), address=peer.broker)

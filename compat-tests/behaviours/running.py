@@ -1,4 +1,4 @@
-"""A program that goes on beside the test: its lines are collected as they come, or answer ours."""
+"""A program that runs beside the test: its lines are collected as they come, or answer ours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from behaviours.driver import SECONDS_MAX
 
 
 class Running:
-    """One process: `lines` is what it has written, `told` what it has said on standard error."""
+    """One process: `lines` is its standard output, `told` its standard error."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -40,13 +40,13 @@ class Running:
             into.append(line.rstrip("\n"))  # noqa: PERF401 - the test looks while they come
 
     def type(self, line: str) -> None:
-        """Give it a line of input."""
+        """Write a line to its input."""
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
 
     def wait(self) -> int:
-        """Its status, once it has ended by itself."""
+        """Its exit status, once it has ended by itself."""
         return self._process.wait(2 * SECONDS_MAX)
 
     def __enter__(self) -> Self:
@@ -61,12 +61,12 @@ class Running:
         self.leave()
 
     def kill(self) -> None:
-        """End it as kill -9 does."""
+        """Kill it with SIGKILL."""
         self._process.kill()
         self._process.wait()
 
     def leave(self) -> None:
-        """End it as Ctrl-C does, if it still runs: a member leaves its group."""
+        """End it with SIGINT, if it is still running: a member leaves its group."""
         self._process.send_signal(signal.SIGINT)
         try:
             self._process.wait(SECONDS_MAX)
@@ -81,18 +81,18 @@ class Running:
 
 
 MARK = "@@ "
-"""What the last line of an answer begins with."""
+"""The prefix of the last line of a response."""
 
 
 class Answering:
-    """A process that answers each line it is given; the first answer says that it is up."""
+    """A process that responds to each line of input; the first response means that it is ready."""
 
     def __init__(
         self, command: Sequence[str], log: Path | None = None, folder: Path | None = None
     ) -> None:
-        """`log` is where its standard error goes; without one it is printed with the rest.
+        """`log` gets its standard error; without one, that is printed.
 
-        `folder` is where it runs, and writes what it writes without being asked.
+        `folder` is its working directory, for files that it writes by itself.
         """
         self._log = log
         with contextlib.nullcontext(subprocess.STDOUT) if log is None else log.open("w") as told:
@@ -107,7 +107,7 @@ class Answering:
         self._answer()
 
     def ask(self, line: str) -> tuple[str, str]:
-        """What it prints, and what it says at the end."""
+        """Return its output for a line, and the text of the last line."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n")
         self._process.stdin.flush()

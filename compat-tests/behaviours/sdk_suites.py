@@ -1,4 +1,4 @@
-"""A suite of our own Python client that runs alike on every broker, and what such suites share.
+"""Suites of our own Python client that run on every broker, and their shared parts.
 
 A module writes its tests in one class and names it once for each broker:
 
@@ -9,7 +9,7 @@ A module writes its tests in one class and names it once for each broker:
     class TestRocketMQ5(OnRocketMQ5, Reading): …
     class TestRocketMQ4(OnRocketMQ4, Reading): …
 
-rockgate is asked in every run, Apache RocketMQ in the long one.
+Every run includes rockgate, the long one also Apache RocketMQ.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ READ_S = 60.0
 BEGINNING = ConsumerSettings(start=Start.BEGINNING, rebalance_s=1.0)
 
 TITLE = "Asked by the SDK"
-"""Of the list on the page on compatibility, which has a column for each broker."""
+"""The title of the list on the compatibility page, which has a column for each broker."""
 
 _numbers = count()
 
 
 def asked(what: str) -> pytest.MarkDecorator:
-    """Under what a test stands in that list."""
+    """Mark a test with its row in that list."""
     return pytest.mark.feature(what, TITLE)
 
 
@@ -58,11 +58,11 @@ class OnBroker:
     """A suite on one broker, which runs for all of its tests."""
 
     line = ""
-    """Which Apache RocketMQ; none for rockgate."""
+    """The Apache RocketMQ version line; empty for rockgate."""
     nothing_committed: int | None = None
-    """How far a group is of which a broker has no offset, in a queue that is still whole."""
+    """The progress of a group without committed offset, in a queue whose start is intact."""
     behind_all = 0
-    """Where a time after every message is in a queue, counted from its end."""
+    """The offset of a time after every message, relative to the end of a queue."""
     rockgate_settings: Sequence[str] = (f"remoting.delay_levels={LEVELS}",)
     apache_settings: Mapping[str, str] = {"messageDelayLevel": LEVELS}
 
@@ -79,12 +79,12 @@ class OnBroker:
 
     @pytest.fixture
     def topic(self) -> str:
-        """A topic of the test's own; its group may have the same name."""
+        """A topic for the test; its group may have the same name."""
         return f"asked-{next(_numbers)}"
 
 
 class OnRockgate(OnBroker):
-    """The server."""
+    """rockgate."""
 
     client = "rockgate-sdk with rockgate"
 
@@ -96,7 +96,7 @@ class OnRockgate(OnBroker):
 
 
 class OnApache(OnBroker):
-    """Apache RocketMQ itself."""
+    """Apache RocketMQ."""
 
     @classmethod
     @contextmanager
@@ -108,7 +108,7 @@ class OnApache(OnBroker):
 @pytest.mark.long
 @pytest.mark.java
 class OnRocketMQ5(OnApache):
-    """Its line 5."""
+    """Version line 5."""
 
     line = rocketmq.NAME
     client = f"rockgate-sdk with RocketMQ {jars.version(rocketmq.NAME)}"
@@ -117,7 +117,7 @@ class OnRocketMQ5(OnApache):
 @pytest.mark.long
 @pytest.mark.java
 class OnRocketMQ4(OnApache):
-    """Its line before."""
+    """Version line 4."""
 
     line = rocketmq.OLD
     nothing_committed = 0
@@ -125,7 +125,7 @@ class OnRocketMQ4(OnApache):
     client = f"rockgate-sdk with RocketMQ {jars.version(rocketmq.OLD)}"
 
 
-# What tests do
+# Shared steps
 
 
 def numbered(end: int, begin: int = 0) -> list[bytes]:
@@ -135,7 +135,7 @@ def numbered(end: int, begin: int = 0) -> list[bytes]:
 async def send(
     broker: Broker, topic: str, *bodies: bytes, tag: str | None = None, price: int | None = None
 ) -> list[SendResult]:
-    """Messages, spread over the queues of a topic."""
+    """Send messages, spread over the queues of a topic."""
     properties = {} if price is None else {"price": str(price)}
     async with Producer(broker.namesrv, group="shop", timeout_s=SEND_S) as producer:
         sent = [
@@ -147,7 +147,7 @@ async def send(
 
 
 async def send_to_each(broker: Broker, topic: str, count: int, begin: int = 0) -> None:
-    """Numbers, each to every queue of a topic that is there."""
+    """Send numbers, each to every queue of an existing topic."""
     async with Producer(broker.namesrv, group="shop", timeout_s=SEND_S) as producer:
         queues = await producer.queues(topic)
         for number in range(begin, begin + count):
@@ -159,9 +159,9 @@ async def send_to_each(broker: Broker, topic: str, count: int, begin: int = 0) -
 async def send_to_one(
     broker: Broker, topic: str, count: int, *, tag: str | None = None, key: str | None = None
 ) -> list[SendResult]:
-    """Messages m0, m1, … to the first queue of a topic; their number is a property, too.
+    """Send messages m0, m1, … to the first queue of a topic; their number is a property too.
 
-    Sent to a real broker, a message can be read a few milliseconds later: all of them are there.
+    On a real broker a message can be read a few milliseconds later: waits for all of them.
     """
     async with Producer(broker.namesrv, group="shop", timeout_s=SEND_S) as producer:
         sent = [
@@ -183,7 +183,7 @@ async def send_to_one(
 
 
 async def read(consumer: Consumer, count: int, seconds: float = READ_S) -> list[Received]:
-    """The next messages; all of them are acknowledged."""
+    """Return the next messages, all of them acknowledged."""
     found: list[Received] = []
     async with asyncio.timeout(seconds):
         async for message in consumer:
@@ -195,7 +195,7 @@ async def read(consumer: Consumer, count: int, seconds: float = READ_S) -> list[
 
 
 class Listening:
-    """A consumer with listeners, and what they were given."""
+    """A consumer with listeners, and what they received."""
 
     def __init__(
         self,

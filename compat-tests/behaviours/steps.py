@@ -1,4 +1,4 @@
-"""Steps that the behaviours are made of."""
+"""Steps shared by the behaviours."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _numbers = itertools.count()
 
 
 def new_topic(what: str) -> str:
-    """A name that no other test uses; the first to ask for it creates the topic."""
+    """A name that no other test uses; the first use creates the topic."""
     return f"{what}-{next(_numbers)}"
 
 
 def send_all(
     driver: Driver, bootstrap: str, topic: str, messages: Sequence[Message], sending: Sending
 ) -> list[Place]:
-    """Send everything with one producer and wait for every answer."""
+    """Send everything with one producer and wait for every response."""
     producer = driver.producer(bootstrap, sending)
     try:
         promises = [producer.send(topic, message) for message in messages]
@@ -45,7 +45,7 @@ def reading(
 def read_until(
     consumer: Consumer, enough: Callable[[list[Received]], bool], what: str
 ) -> list[Received]:
-    """Poll until what was read is enough."""
+    """Poll until enough was read."""
     found: list[Received] = []
 
     def read_on() -> bool:
@@ -57,7 +57,7 @@ def read_until(
 
 
 def read_all(driver: Driver, bootstrap: str, topic: str) -> list[Received]:
-    """Everything that a topic holds now, from the first offset to the last of each partition."""
+    """Everything in a topic, from the first offset to the last of each partition."""
     with reading(driver, bootstrap) as consumer:
         partitions = consumer.partitions(topic)
         ends = {each: consumer.end(topic, each) for each in partitions}

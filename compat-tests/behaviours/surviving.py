@@ -1,4 +1,4 @@
-"""What every client may expect of a server that is stopped, or killed, in the middle."""
+"""What every client may expect of a server that is stopped, or killed, during its work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 
 
 class Stream:
-    """Sends numbered messages on a thread of its own until it is told to end."""
+    """Sends numbered messages on its own thread until it is stopped."""
 
     def __init__(self, driver: Driver, bootstrap: str, topic: str, sending: Sending) -> None:
         self._producer = driver.producer(bootstrap, sending)
@@ -33,7 +33,7 @@ class Stream:
             self.promises.append(self._producer.send(self._topic, message))
 
     def end(self) -> list[Place]:
-        """Send no more, and where the server says that each message is."""
+        """Stop sending; return where the server stored each message."""
         self._is_over.set()
         self._thread.join()
         try:
@@ -80,7 +80,7 @@ class Surviving:
             assert "Traceback" not in server.log
         values = {(each.partition, each.offset): each.value for each in found}
         for number, place in enumerate(places):
-            # A duplicate that the server no longer knows the offset of is answered with none.
+            # A duplicate whose offset the server no longer knows has none in the response.
             if place.offset >= 0:
                 assert values[place] == b"%d" % number
         kept = [int(each.value or b"") for each in found]

@@ -45,7 +45,7 @@ class Transacting:
             assert len(found) == len(expected)
             assert {each.value for each in found} == expected
         with reading(self.driver, server.bootstrap) as consumer:
-            # Three, or two, of each of six transactions, and a marker at the end of each.
+            # Three, or two, from each of six transactions, and a marker at the end of each.
             assert [consumer.end(topic, n) for n in range(2)] == [24, 18]
 
     @pytest.mark.feature(TRANSACTIONS)

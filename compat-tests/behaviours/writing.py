@@ -27,7 +27,7 @@ def mixed(count: int) -> list[Message]:
 
 
 def acks_and_codecs() -> list[object]:
-    """All of them; the short run takes every codec once and every acks once."""
+    """All combinations; the short run has every codec once and every acks once."""
     return [
         pytest.param(
             acks,

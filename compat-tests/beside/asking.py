@@ -1,7 +1,7 @@
-"""Asking a broker on its wire, and answers in a form that two brokers can be compared by.
+"""Requests to a broker, and responses in a form in which two brokers can be compared.
 
-Leader epochs are told relative to the broker's current one, session ids as whether there is one,
-and records by their offsets: a broker may cut the last batch of an answer off.
+Leader epochs are relative to the broker's current one, session ids are reduced to whether there is
+one, and records to their offsets: a broker may truncate the last batch of a response.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ T = TypeVar("T")
 SECONDS_MAX = 60.0
 UNSAID = -99
 OWN = 1 << 20
-"""Added to a leader epoch: relative to the broker's own."""
+"""Added to a leader epoch: relative to the broker's current one."""
 
 
 class Part:
-    """What is asked of one partition."""
+    """The request for one partition."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Part:
 
 
 class Broker:
-    """One connection to a broker, and the topic that is asked about."""
+    """One connection to a broker, and the current topic."""
 
     def __init__(self, name: str, address: tuple[str, int]) -> None:
         self.name = name
@@ -122,8 +122,8 @@ class Broker:
     # Topics and records
 
     def create(self, name: str, partitions: int = 3) -> None:
-        """Create a topic, wait until it can be written, and ask about it from now on."""
-        # Kafka deletes by the records' own times, and those of the tests are long past.
+        """Create a topic, wait until it is writable, and make it the current one."""
+        # Kafka expires by the timestamps of records, and those of the tests are long past.
         for_ever = CreatableTopicConfig(name="retention.ms", value="-1")
         topic = CreatableTopic(
             name=name, num_partitions=partitions, replication_factor=1, configs=[for_ever]
@@ -146,7 +146,7 @@ class Broker:
         return all(answer[0] == 0 for answer in self.list(-1, *range(partitions)))
 
     def delete(self, name: str) -> None:
-        """Delete a topic and wait until nobody can read it."""
+        """Delete a topic and wait until it cannot be read."""
         state = DeleteTopicState(name=name)
         request = DeleteTopicsRequest(topics=[state], timeout_ms=10_000)
         gone = self._call(ApiKey.DELETE_TOPICS, 6, request, DeleteTopicsResponse)
@@ -173,7 +173,7 @@ class Broker:
         answer = response.responses[0].partition_responses[0]
         assert answer.error_code == 0, answer
 
-    # Questions
+    # Requests
 
     def fetch(
         self,
@@ -187,7 +187,7 @@ class Broker:
         isolation_level: int = 0,
         ids: dict[str, bytes] | None = None,
     ) -> tuple[Any, ...]:
-        """Fetch; the last of the answer is its session id, for the next request."""
+        """Fetch; the last part of the result is its session id, for the next request."""
         by_id, known = version >= 13, {**self.ids, **(ids or {})}
         topics: dict[str, list[FetchPartition]] = {}
         for part in parts:

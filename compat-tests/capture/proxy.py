@@ -1,8 +1,8 @@
-"""A TCP proxy that stands between a Kafka client and a broker and keeps whole frames.
+"""A TCP proxy between a Kafka client and a broker that records whole frames.
 
-It forwards every byte as it came, and beside that cuts both directions into frames. Of a frame it
-reads only what pairs it with its other half: API key, version and correlation id of a request,
-correlation id of a response. It decodes nothing, so what it records is independent of our codecs.
+It forwards every byte unchanged, and also splits both directions into frames. It only reads what
+pairs a request with its response: API key, version and correlation id. It decodes nothing, so its
+recordings are independent of our codecs.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _RESPONSE_LEAD = struct.Struct(">i")
 
 
 class Call(NamedTuple):
-    """Which client asked for what."""
+    """The client and its API call."""
 
     client: str
     api_key: int
@@ -37,14 +37,14 @@ class Exchange(NamedTuple):
 
 @dataclass
 class Recording:
-    """Everything that passed, by call. `client` names who is talking now."""
+    """Everything that was forwarded, by call. `client` is the current client."""
 
     client: str = "unknown"
     exchanges: dict[Call, list[Exchange]] = field(default_factory=lambda: defaultdict(list))
 
 
 class _Tap:
-    """One connection as the proxy sees it."""
+    """One connection of the proxy."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -86,7 +86,7 @@ class CaptureProxy:
         self._server = await asyncio.start_server(self._serve, host, port)
 
     async def stop(self) -> None:
-        """Close the port and every connection, so that what was still open is recorded too."""
+        """Close the port and every connection, so that open exchanges are recorded too."""
         if self._server is not None:
             self._server.close()
             await self._server.wait_closed()
@@ -115,7 +115,7 @@ class CaptureProxy:
 
 
 async def _pump(reader, writer, tap) -> None:  # type: ignore[no-untyped-def]
-    """Forward until either side ends; then the other side is told."""
+    """Forward until either side closes; then close the other one."""
     try:
         while data := await reader.read(READ_SIZE):
             tap(data)

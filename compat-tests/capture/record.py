@@ -1,10 +1,10 @@
 """Records golden bytes: real clients, a real broker, and the proxy between them.
 
     record.py capture --broker HOST:PORT --listen HOST:PORT --out FILE    run the clients
-    record.py write FILE    keep what is worth keeping: tests/golden/kafka/<api>/v<N>-<client>.json
+    record.py write FILE    write the useful part: tests/golden/kafka/<api>/v<N>-<client>.json
 
 `capture` needs a broker that advertises the proxy's address (README.md). `write` decodes every
-frame with our declarations and puts the values beside the bytes, for people and tests.
+frame with our declarations and stores the values beside the bytes, for people and tests.
 """
 
 import argparse
@@ -37,7 +37,7 @@ Run = Callable[[], None]
 
 
 def capture(arguments: argparse.Namespace) -> None:
-    """Run every client through the proxy, one after the other, and keep what passed."""
+    """Run every client through the proxy, one after the other, and save the recording."""
     recording = asyncio.run(_run_all(arguments))
     rows = [
         {
@@ -101,12 +101,12 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def write(arguments: argparse.Namespace) -> None:
-    """Choose, check and write; a frame that names this machine is never written."""
+    """Select, check and write; a frame that contains this machine's name is never written."""
     captured = json.loads(Path(arguments.capture).read_text())
     calls: dict[tuple[int, int, str], list[Exchange]] = {}
     for row in captured["rows"]:
         if row["api_key"] not in APIS:
-            # The broker talks to itself through the proxy too, by APIs that no client uses.
+            # The broker also uses the proxy itself, with APIs that no client uses.
             continue
         response = row["response"]
         exchange = Exchange(
@@ -142,7 +142,7 @@ def write(arguments: argparse.Namespace) -> None:
 
 
 def _version(client: str, broker: str) -> str:
-    """Kafka's tools are of the broker's own version."""
+    """The version of a client; that of Kafka's tools is the broker's."""
     return broker.split()[-1] if client == "kafka-java" else importlib.metadata.version(client)
 
 
@@ -151,9 +151,9 @@ def _folder(name: str) -> str:
 
 
 def _choose(key: int, exchanges: list[Exchange]) -> list[Exchange]:
-    """The first exchange of a call, and the one that says most within the size.
+    """The first exchange of a call, and the most informative one within the size limit.
 
-    A request that the broker never answered was refused by it, unless it produced with acks=0.
+    A request without a response was rejected by the broker, unless it is a Produce with acks=0.
     """
     fit = [
         exchange
@@ -203,7 +203,7 @@ def _frames(api: Any, version: int, exchange: Exchange) -> list[dict[str, Any]]:
 
 
 def _check(frame: dict[str, Any], message: type[Any], version: int) -> None:
-    """Note the bytes that a client leaves behind its message; a response may leave none."""
+    """Record the bytes that a client leaves after its message; a response must not leave any."""
     start = frame.pop("start")
     body = bytes.fromhex(frame["hex"])[start:]
     written = encode(decode(message, version, body), version)

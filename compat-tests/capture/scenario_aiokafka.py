@@ -1,4 +1,4 @@
-"""What aiokafka does while the proxy listens."""
+"""The calls of aiokafka for the recording."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What confluent-kafka (librdkafka) does while the proxy listens."""
+"""The calls of confluent-kafka (librdkafka) for the recording."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What Apache Kafka's own tools, which are its Java client, do while the proxy listens."""
+"""The runs of Apache Kafka's own tools, which use its Java client, for the recording."""
 
 import shlex
 import subprocess
@@ -9,7 +9,7 @@ TOPIC, GROUP = "golden-java", "golden-group-java"
 CONSUME = f"--topic {TOPIC} --max-messages 3 --timeout-ms 15000"
 SHARE = f"{GROUP}-share"
 
-# A class and its arguments; the bootstrap address is put behind the class.
+# A class and its arguments; the bootstrap address is inserted after the class.
 STEPS = (
     f"TopicCommand --create --topic {TOPIC} --partitions 2",
     f"TopicCommand --describe --topic {TOPIC}",
@@ -42,7 +42,7 @@ TYPED = "one\ntwo\nthree\n"
 
 
 def kafka_java(address: str, report: Report, tool: list[str]) -> None:
-    """`tool` is a command that runs a tool's class with the arguments behind it."""
+    """`tool` is a command that runs a tool's class with the following arguments."""
     for line in STEPS:
         name, *arguments = shlex.split(line)
         package = "kafka.admin" if name == "ConfigCommand" else "org.apache.kafka.tools"

@@ -1,4 +1,4 @@
-"""What kafka-python does while the proxy listens: told of an older broker, it speaks older."""
+"""The calls of kafka-python for the recording: configured for an older broker, it uses old APIs."""
 
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""What the scenarios share: steps that may fail, told to whoever records.
+"""Shared by the scenarios: steps that may fail, with a report.
 
 A scenario is a function of a bootstrap address and a reporter. A step that fails is reported and
-the rest goes on, for no client has everything and brokers differ.
+the rest continues, because no client supports everything and brokers differ.
 """
 
 import contextlib

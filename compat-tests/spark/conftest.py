@@ -1,4 +1,4 @@
-"""What the tests of Spark as a client take: the one session, and reading of a topic as rows."""
+"""Fixtures of the tests of Spark as a client: the session, and a topic read as rows."""
 
 from __future__ import annotations
 
