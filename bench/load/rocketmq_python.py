@@ -35,7 +35,7 @@ STAMP = struct.Struct(">qq")
 SECONDS_MAX = 240.0
 WARM = 16
 THREADS = 20
-"""Of its push consumer, unless it is told otherwise."""
+"""The default of its push consumer."""
 
 
 class Counting(MessageListener):  # type: ignore[misc] # it has no types
@@ -144,7 +144,7 @@ def stamped(topic: str, number: int) -> Any:
 
 
 def configured(proxy: str) -> Any:
-    """Where the proxy is; nobody logs in."""
+    """A client configuration for the proxy, without credentials."""
     return ClientConfiguration(proxy, Credentials())
 
 

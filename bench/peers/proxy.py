@@ -1,4 +1,4 @@
-"""Apache RocketMQ's proxy in front of a broker beside us: what clients that speak gRPC connect to.
+"""Apache RocketMQ's proxy for a peer broker: the endpoint of gRPC clients.
 
 It runs in cluster mode, a process of its own, and reaches the broker through the name server as any
 client does. It has no setting for the address that it binds: unlike the other peers it listens on

@@ -223,7 +223,7 @@ class PopWorld(PullWorld):
             pass
         await turns()
         if self.revival.is_reading:
-            # What was cold is brought in by a thread, and looked at again a second later.
+            # A thread loads cold entries, and they are read again a second later.
             await until(lambda: not self.revival.is_reading, "what was cold is there")
             await self.expire(1_250)
 

@@ -35,26 +35,26 @@ __all__ = [
 
 
 class MessagesInFlight(Protocol):
-    """A window for each group and queue that is consumed by acquiring."""
+    """A window for each group and queue with acquired messages."""
 
     count: int
-    """Offsets in flight, of all windows."""
+    """Number of offsets in flight, of all windows."""
 
     def find(self, group: str, topic_id: bytes, queue_id: int) -> Window | None:
-        """Return the window of a group at a queue."""
+        """Return the window of a group in a queue."""
 
     def of_group(self, group: str) -> list[Window]:
         """Return the windows of a group."""
 
     def walk(self) -> Iterator[Window | None]:
-        """Yield all windows, and None for empty places; the caller may pause after any."""
+        """Yield all windows, and None for empty slots; the caller may pause after any."""
 
     @property
     def next_due_ms(self) -> int | None:
-        """When the next window is to be looked at."""
+        """When the next window is due."""
 
     def due(self, now_ms: int, count_max: int) -> list[Window]:
-        """Return windows with deadlines that have passed, each once; what is left comes later."""
+        """Return windows with expired deadlines, each once; the rest is returned by later calls."""
 
     def look_at(self, window: Window, when_ms: int) -> None:
-        """Let a window be due once this time has passed."""
+        """Make a window due once this time has passed."""

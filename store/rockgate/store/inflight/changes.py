@@ -13,11 +13,11 @@ from rockgate.store.state.fold import Change, check_format
 
 INFLIGHT_TOPIC: Final = b"rmq_sys_rockgate_inflight"
 FORMAT: Final = 1
-_WHAT: Final = f"record of {INFLIGHT_TOPIC.decode()}"
+_WHAT: Final = f"Record of {INFLIGHT_TOPIC.decode()}"
 
 
 class InFlightChangeKind(IntEnum):
-    """What a change does. Part of the format on disk: never change a value."""
+    """The kind of a change. Part of the format on disk: never change a value."""
 
     ACQUIRE = 1
     EXTEND = 2
@@ -27,7 +27,7 @@ class InFlightChangeKind(IntEnum):
 
 
 class EndReason(IntEnum):
-    """Why an offset is in flight no more. Part of the format on disk: never change a value."""
+    """Why an offset is no longer in flight. Part of the format on disk: never change a value."""
 
     ACKNOWLEDGED = 1
     MOVED = 2
@@ -36,22 +36,22 @@ class EndReason(IntEnum):
 
 
 class Acquire(msgspec.Struct, array_like=True, frozen=True):
-    """Offsets were handed out, and everything before `end` was looked at."""
+    """Offsets were acquired, and everything before `end` was examined."""
 
     group: str
     topic_id: bytes
     queue_id: int
     first: int
-    """Where the window begins if there is none yet."""
+    """Where the window starts if it does not exist yet."""
     end: int
     deadline_ms: int
     is_in_place: bool
-    """Whether they come again at the same offsets, and are not moved to a retry topic."""
+    """Whether they are redelivered at the same offsets instead of moving to a retry topic."""
     runs: Sequence[int]
 
 
 class Extend(msgspec.Struct, array_like=True, frozen=True):
-    """Offsets have another deadline."""
+    """The deadline of offsets changed."""
 
     group: str
     topic_id: bytes
@@ -61,7 +61,7 @@ class Extend(msgspec.Struct, array_like=True, frozen=True):
 
 
 class End(msgspec.Struct, array_like=True, frozen=True):
-    """Offsets are in flight no more."""
+    """Offsets are no longer in flight."""
 
     group: str
     topic_id: bytes
@@ -71,7 +71,7 @@ class End(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Reset(msgspec.Struct, array_like=True, frozen=True):
-    """A window begins at another offset, with nothing in flight."""
+    """A window starts at another offset, with nothing in flight."""
 
     group: str
     topic_id: bytes
@@ -80,7 +80,7 @@ class Reset(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Drop(msgspec.Struct, array_like=True, frozen=True):
-    """A group has no windows any more."""
+    """All windows of a group are removed."""
 
     group: str
 
@@ -100,12 +100,12 @@ _DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
 
 
 def encode(change: Acquire | Extend | End | Reset | Drop) -> bytes:
-    """Return a change's body."""
+    """Encode a change."""
     return _LEADS[type(change)] + _encode(change)
 
 
 def decode(change: Change) -> Any:
-    """Return what an entry says; StoreCorrupt if it cannot be read."""
+    """Decode a change; StoreCorrupt if it cannot be decoded."""
     body = change.body
     if not body or body[0] != FORMAT:
         check_format(body[0] if body else 0, FORMAT, _WHAT, change.position)

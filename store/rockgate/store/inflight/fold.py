@@ -1,7 +1,7 @@
-"""The fold of messages in flight: a window for each group and queue that is consumed by acquiring.
+"""The fold of messages in flight: a window for each group and queue with acquired messages.
 
-docs/internals/pop.md specifies it. Deadlines are in buckets by time, each with the windows that
-have something to look at then: memory grows with windows, and not with messages.
+docs/internals/pop.md specifies it. Deadlines are in buckets by time, each with the windows that are
+due then: memory grows with windows, and not with messages.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _decode = msgspec.msgpack.Decoder(list[_Saved]).decode
 
 
 class TopicLives(Protocol):
-    """Which topics there are, and whom to tell when one is gone."""
+    """Read access to topics, and notification when one is deleted."""
 
     on_deleted: list[Callable[[Topic], None]]
 
@@ -77,16 +77,16 @@ class MessagesInFlight:
         self._of_topic: dict[bytes, dict[Key, Window]] = {}
         self._buckets: dict[int, dict[Window, None]] = {}
         self._times: list[int] = []
-        """A heap of the buckets there are."""
+        """A heap of the existing buckets."""
         self.count = 0
-        """Offsets in flight, of all windows."""
+        """Number of offsets in flight, of all windows."""
         topics.on_deleted.append(self._forget_topic)
 
     def __len__(self) -> int:
         return len(self._windows)
 
     def find(self, group: str, topic_id: bytes, queue_id: int) -> Window | None:
-        """Return the window of a group at a queue."""
+        """Return the window of a group in a queue."""
         return self._windows.get((group, topic_id, queue_id))
 
     def of_group(self, group: str) -> list[Window]:
@@ -98,7 +98,7 @@ class MessagesInFlight:
         return list(self._of_group)
 
     def walk(self) -> Iterator[Window | None]:
-        """Yield all windows, and None for empty places; the caller may pause after any."""
+        """Yield all windows, and None for empty slots; the caller may pause after any."""
         for _, window in self._roster.walk():
             yield window
 
@@ -106,11 +106,11 @@ class MessagesInFlight:
 
     @property
     def next_due_ms(self) -> int | None:
-        """When the next window is to be looked at."""
+        """When the next window is due."""
         return self._times[0] * BUCKET_MS if self._times else None
 
     def due(self, now_ms: int, count_max: int) -> list[Window]:
-        """Return windows with deadlines that have passed, each once; what is left comes later."""
+        """Return windows with expired deadlines, each once; the rest is returned by later calls."""
         found: dict[Window, None] = {}
         while self._times and self._times[0] * BUCKET_MS <= now_ms and len(found) < count_max:
             bucket = self._buckets[self._times[0]]
@@ -123,7 +123,7 @@ class MessagesInFlight:
         return list(found)
 
     def look_at(self, window: Window, when_ms: int) -> None:
-        """Let a window be due once this time has passed."""
+        """Make a window due once this time has passed."""
         number = -(-when_ms // BUCKET_MS)
         bucket = self._buckets.get(number)
         if bucket is None:
@@ -134,7 +134,7 @@ class MessagesInFlight:
     # Changes
 
     def apply(self, change: Change) -> None:
-        """Take one change in."""
+        """Apply a change."""
         what = decode(change)
         position = change.position
         if isinstance(what, Drop):
@@ -192,7 +192,7 @@ class MessagesInFlight:
     # Snapshots
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all windows, each whole."""
+        """Yield all windows, each of them whole."""
         for windows in sliced(self._encoded(), self._slice_cost):
             yield _VERSION + pack_array(windows)
 
@@ -207,9 +207,9 @@ class MessagesInFlight:
             yield 4 + len(window), len(saved), saved
 
     def restore(self, slices: Iterable[bytes]) -> None:
-        """Replace everything by what the slices hold."""
+        """Replace everything with the contents of the slices."""
         self.clear()
-        what = "snapshot of messages in flight"
+        what = "Snapshot of messages in flight"
         for piece in slices:
             check_format(piece[0] if piece else 0, FORMAT, what)
             try:
@@ -234,7 +234,7 @@ class MessagesInFlight:
             self.look_at(window, item.deadline_ms)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._windows.clear()
         self._of_group.clear()
         self._of_topic.clear()

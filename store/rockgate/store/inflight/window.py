@@ -1,7 +1,7 @@
-"""What one group has in flight of one queue.
+"""The offsets that one group has in flight in one queue.
 
-docs/internals/pop.md has the state table. A window decides by the times it is given; it has no
-clock, and nothing in it is written anywhere but by the fold that applies changes to it.
+docs/internals/pop.md has the state table. A window decides by the times it is passed; it has no
+clock, and only the fold that applies changes writes to it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 IN_FLIGHT_MAX: Final = 10_000
-"""Offsets of one window: they fit into one slice of a snapshot, and a look at all is cheap."""
+"""Maximum number of offsets per window: they fit into one snapshot slice, and a scan is cheap."""
 DELIVERIES_MAX: Final = 0x7FFF
 _IN_PLACE: Final = 0x8000
 _COUNT_BITS: Final = 16
@@ -31,7 +31,7 @@ class InFlight(msgspec.Struct, frozen=True, gc=False):
 
 
 class Window:
-    """The offsets in flight, in ascending order, and where the rest of the queue begins."""
+    """The offsets in flight, in ascending order, and where the rest of the queue starts."""
 
     __slots__ = (
         *("_items", "attempt", "committed", "end", "has_in_place"),
@@ -41,19 +41,20 @@ class Window:
     def __init__(self, key: Key, end: int, position: int) -> None:
         self.key = key
         self.end = end
-        """From here on nothing was handed out."""
+        """From here on nothing was acquired."""
         self.position = position
-        """Of the last change."""
+        """Position of the last change."""
         self.place = -1
         self.scanned = end
-        """From here on nothing was looked at; in memory only, a restart looks again."""
+        """From here on nothing was examined; in memory only, a restart examines again."""
         self.committed: int | None = None
-        """The offset that was last committed for it, if that is known. In memory only."""
+        """The offset that was last committed for it, if known. In memory only."""
         self.attempt: str | None = None
         """The attempt by which it was last acquired in order. In memory only."""
         self.has_in_place = False
-        """Whether anything in flight comes again in place."""
-        # Deadline, in place and count in one integer: a tuple for each would take five times that.
+        """Whether anything in flight is redelivered in place."""
+        # Deadline, in place and count in one integer: a tuple for each would take five times as
+        # much.
         self._items: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -66,21 +67,21 @@ class Window:
 
     @property
     def start(self) -> int:
-        """Everything before it is finished."""
+        """Everything before this offset is finished."""
         return next(iter(self._items), self.end)
 
     def find(self, offset: int) -> InFlight | None:
-        """Return one that is in flight."""
+        """Return an offset that is in flight."""
         packed = self._items.get(offset)
         return None if packed is None else _unpack(offset, packed)
 
     def holds(self, offset: int, deadline_ms: int) -> bool:
-        """Say whether an offset is in flight as it was handed out with this deadline."""
+        """Say whether an offset is in flight from the delivery with this deadline."""
         packed = self._items.get(offset)
         return packed is not None and packed >> _COUNT_BITS == deadline_ms
 
     def deliveries(self, offset: int) -> int:
-        """Return how often an offset was handed out; 0 if it is not in flight."""
+        """Return how often an offset was delivered; 0 if it is not in flight."""
         return self._items.get(offset, 0) & DELIVERIES_MAX
 
     def is_held(self, now_ms: int) -> bool:
@@ -88,11 +89,11 @@ class Window:
         return any(packed >> _COUNT_BITS > now_ms for packed in self._items.values())
 
     def all(self) -> Iterator[InFlight]:
-        """Yield all that are in flight; read it before the next change."""
+        """Yield all that are in flight; consume it before the next change."""
         return (_unpack(offset, packed) for offset, packed in self._items.items())
 
     def expired(self, now_ms: int, *, is_in_place: bool) -> list[InFlight]:
-        """Return those whose deadline has passed, of one kind."""
+        """Return those of one kind whose deadline has passed."""
         return [
             _unpack(offset, packed)
             for offset, packed in self._items.items()
@@ -108,7 +109,7 @@ class Window:
     def acquire(
         self, offsets: Iterable[int], end: int, deadline_ms: int, *, is_in_place: bool
     ) -> None:
-        """Put offsets in flight, or hand some out again."""
+        """Put offsets in flight, or deliver some again."""
         items = self._items
         lead = deadline_ms << _COUNT_BITS | (_IN_PLACE if is_in_place else 0)
         is_sorted = True
@@ -128,7 +129,7 @@ class Window:
         self.scanned = max(self.scanned, self.end)
 
     def extend(self, offsets: Iterable[int], deadline_ms: int) -> None:
-        """Give offsets another deadline."""
+        """Set another deadline for offsets."""
         items = self._items
         mask = (1 << _COUNT_BITS) - 1
         for offset in offsets:
@@ -137,17 +138,17 @@ class Window:
                 items[offset] = deadline_ms << _COUNT_BITS | known & mask
 
     def finish(self, offsets: Iterable[int]) -> None:
-        """Take offsets out."""
+        """Remove offsets."""
         items = self._items
         for offset in offsets:
             items.pop(offset, None)
         if not items:
-            # A dictionary keeps the room of what was deleted, and finding its first item passes it.
+            # A dictionary retains the space of deleted items, and finding its first one scans that.
             self._items = {}
             self.has_in_place = False
 
     def reset(self, offset: int) -> None:
-        """Begin elsewhere, with nothing in flight."""
+        """Start at another offset, with nothing in flight."""
         self._items = {}
         self.end = self.scanned = offset
         self.committed = self.attempt = None
@@ -163,7 +164,7 @@ class Window:
         )
 
     def put(self, offset: int, deadline_ms: int, flags: int) -> None:
-        """Take one in."""
+        """Add an offset."""
         self._items[offset] = deadline_ms << _COUNT_BITS | flags
         self.has_in_place = self.has_in_place or bool(flags & _IN_PLACE)
 

@@ -17,7 +17,7 @@ from rockgate.store.files.interface import PAGE_SIZE
 Bytes = bytes | bytearray
 
 Keep = Literal["some", "none", "all", "prefix"]
-"""Which unsynced data survives a power failure: a random part, none, all, or the oldest part."""
+"""Which unsynced data survives a power failure: a random part, none, all, or a prefix."""
 
 
 Kind = Literal["write", "sync", "create", "allocate", "rename", "remove", "sync names", "mkdir"]
