@@ -16,6 +16,7 @@ from rockgate.protocol.remoting.message import encode_batch
 BEAT_MAX = 256 << 10
 LOCKS_MAX = 512 << 10
 TEXT = "x" * 60_000
+LISTED = range(1_000)
 HANDLE = "0 1 1 0 0 broker 0 0"
 
 
@@ -74,6 +75,18 @@ def _query_assignment(_: Loaded) -> list[bytes]:
 def _set_mode(_: Loaded) -> list[bytes]:
     mode = {"topic": WIDE, "consumerGroup": "poppers", "mode": "PULL", "popShareQueueNum": 0}
     return [frame(RequestCode.SET_MESSAGE_REQUEST_MODE, {}, json.dumps(mode).encode())]
+
+
+def _topic_list(_: Loaded) -> list[bytes]:
+    topics = [{"topicName": f"listed-{n}", "readQueueNums": 1, "writeQueueNums": 1} for n in LISTED]
+    body = json.dumps({"topicConfigList": topics}).encode()
+    return [frame(RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, {}, body)]
+
+
+def _group_list(_: Loaded) -> list[bytes]:
+    groups = [{"groupName": f"listed-{number}"} for number in LISTED]
+    body = json.dumps({"groupConfigList": groups}).encode()
+    return [frame(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, {}, body)]
 
 
 def _heartbeat(consumers: int, producers: int, topics: int) -> bytes:
@@ -220,6 +233,20 @@ REQUESTS: tuple[Request, ...] = (
         {"srcGroup": GROUP_OF_ALL, "destGroup": "clone"},
         what="a group of all topics",
     ),
+    Request(
+        name="18 UPDATE_AND_CREATE_TOPIC_LIST, 1,000 topics",
+        listener="remoting",
+        make=_topic_list,
+        is_changing=True,
+    ),
+    Request(
+        name="225 UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, 1,000 groups",
+        listener="remoting",
+        make=_group_list,
+        is_changing=True,
+    ),
+    row(R.QUERY_CONSUME_TIME_SPAN, {"group": GROUP_OF_ALL, "topic": WIDE}, what="10,000 queues"),
+    row(R.QUERY_SUBSCRIPTION_BY_CONSUMER, {"group": GROUP_OF_ALL, "topic": WIDE}),
     row(
         R.POP_MESSAGE,
         {

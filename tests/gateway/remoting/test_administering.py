@@ -51,6 +51,67 @@ def test_the_broker_tells_since_when_it_has_messages_and_how_full_its_disk_is(
     assert int(table["commitLogMaxOffset"]) > int(table["commitLogMinOffset"]) >= 0
 
 
+# Many at once
+
+
+def test_many_topics_are_made_or_changed_by_one_request(broker: Client) -> None:
+    topics = [
+        {"topicName": f"many-{number}", "readQueueNums": number, "writeQueueNums": 2, "perm": 6}
+        for number in (1, 2, 3)
+    ]
+    body = json.dumps({"topicConfigList": topics}).encode()
+    assert broker.ask(18, {}, body).code == 0
+    for number in (1, 2, 3):
+        told = json.loads(bytes(broker.ask(351, {"topic": f"many-{number}"}).body))
+        assert (told["readQueueNums"], told["writeQueueNums"]) == (number, 2)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"topicName": "a b"}, {"topicName": "TBW102"}, {"topicName": "fine", "perm": 9}]
+)
+def test_one_topic_that_cannot_be_made_leaves_all_as_they_are(
+    broker: Client, wrong: dict[str, object]
+) -> None:
+    topics = [{"topicName": "unmade", "readQueueNums": 1, "writeQueueNums": 1}, wrong]
+    assert broker.ask(18, {}, json.dumps({"topicConfigList": topics}).encode()).code != 0
+    assert broker.ask(351, {"topic": "unmade"}).code == ResponseCode.TOPIC_NOT_EXIST
+
+
+def test_many_groups_are_set_by_one_request(broker: Client) -> None:
+    groups = [{"groupName": f"many-{number}", "retryMaxTimes": number} for number in (1, 2)]
+    assert broker.ask(225, {}, json.dumps({"groupConfigList": groups}).encode()).code == 0
+    for number in (1, 2):
+        told = json.loads(bytes(broker.ask(352, {"group": f"many-{number}"}).body))
+        assert told["retryMaxTimes"] == number
+    wrong = [{"groupName": "many-1", "retryMaxTimes": 9}, {"groupName": ""}]
+    assert broker.ask(225, {}, json.dumps({"groupConfigList": wrong}).encode()).code != 0
+    told = json.loads(bytes(broker.ask(352, {"group": "many-1"}).body))
+    assert told["retryMaxTimes"] == 1, "all or none"
+
+
+def test_what_a_group_subscribes_to_is_told(broker: Client) -> None:
+    broker.heartbeat("asked-about", "subscribers", "orders")
+    told = json.loads(bytes(broker.ask(345, {"group": "subscribers", "topic": "orders"}).body))
+    assert told["subscriptionData"]["topic"] == "orders"
+    told = json.loads(bytes(broker.ask(345, {"group": "subscribers", "topic": "other"}).body))
+    assert "subscriptionData" not in told
+
+
+def test_the_times_between_which_a_group_reads_are_told(broker: Client) -> None:
+    for _ in range(3):
+        broker.publish("spans")
+    asked = {"topic": "spans", "queueId": 0, "consumerGroup": "spanning", "commitOffset": 2}
+    assert broker.ask(15, asked).code == 0
+    answer = broker.ask(303, {"topic": "spans", "group": "spanning"})
+    spans = json.loads(bytes(answer.body))["consumeTimeSpanSet"]
+    first, *others = sorted(spans, key=lambda span: span["messageQueue"]["queueId"])
+    least, at, most = (first[name] for name in ("minTimeStamp", "consumeTimeStamp", "maxTimeStamp"))
+    assert 1_700_000_000_000 < least <= at <= most
+    assert first["delayTime"] >= 0
+    assert all(span["minTimeStamp"] == span["maxTimeStamp"] == -1 for span in others)
+    assert broker.ask(303, {"topic": "none", "group": "g"}).code == ResponseCode.TOPIC_NOT_EXIST
+
+
 # How far groups are behind
 
 

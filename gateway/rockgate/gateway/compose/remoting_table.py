@@ -74,6 +74,7 @@ def families(services: RemotingServices, address: str) -> Families:
             offsets=services.offsets,
             clients=clients,
             durability=services.durability,
+            clock=store.clock,
             broker_name=name,
             address=address,
         ),
@@ -230,17 +231,12 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.GET_TOPIC_CONFIG: f.topics.config,
         RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: f.groups.one,
         RequestCode.LITE_PULL_MESSAGE: f.pulls.pull,
+        RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: f.topics.update_many,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: f.groups.update_many,
+        RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER: f.groups.subscription,
+        RequestCode.QUERY_CONSUME_TIME_SPAN: f.offsets.time_spans,
         **_pop_table(f),
-        RequestCode.SCAN_DELAYS: f.operators.scan_delays,
-        RequestCode.DESCRIBE_DELAYS: f.operators.describe_delays,
-        RequestCode.CANCEL_DELAY: f.operators.cancel_delay,
-        RequestCode.LIST_HALVES: f.operators.list_halves,
-        RequestCode.DESCRIBE_HALVES: f.operators.describe_halves,
-        RequestCode.RESOLVE_HALF: f.operators.resolve_half,
-        RequestCode.LIST_DEAD_LETTER_QUEUES: f.operators.list_dead_letter_queues,
-        RequestCode.READ_DEAD_LETTERS: f.operators.read_dead_letters,
-        RequestCode.RESEND_DEAD_LETTER: f.operators.resend_dead_letter,
-        RequestCode.COUNT_EMPTY_OFFSETS: f.operators.count_empty_offsets,
+        **_own_table(f),
     }
 
 
@@ -257,4 +253,20 @@ def _pop_table(f: Families) -> dict[RequestCode, Handle]:
         RequestCode.PEEK_MESSAGE: f.pops.peek,
         RequestCode.NOTIFICATION: f.pops.notification,
         RequestCode.POLLING_INFO: f.pops.polling_info,
+    }
+
+
+def _own_table(f: Families) -> dict[RequestCode, Handle]:
+    """What answers our own codes."""
+    return {
+        RequestCode.SCAN_DELAYS: f.operators.scan_delays,
+        RequestCode.DESCRIBE_DELAYS: f.operators.describe_delays,
+        RequestCode.CANCEL_DELAY: f.operators.cancel_delay,
+        RequestCode.LIST_HALVES: f.operators.list_halves,
+        RequestCode.DESCRIBE_HALVES: f.operators.describe_halves,
+        RequestCode.RESOLVE_HALF: f.operators.resolve_half,
+        RequestCode.LIST_DEAD_LETTER_QUEUES: f.operators.list_dead_letter_queues,
+        RequestCode.READ_DEAD_LETTERS: f.operators.read_dead_letters,
+        RequestCode.RESEND_DEAD_LETTER: f.operators.resend_dead_letter,
+        RequestCode.COUNT_EMPTY_OFFSETS: f.operators.count_empty_offsets,
     }

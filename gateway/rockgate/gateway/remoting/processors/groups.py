@@ -1,4 +1,4 @@
-"""Groups: 200 set, 201 all, 207 delete, 352 one; 343 what it reads.
+"""Groups: 200, 225 set, 201 all, 207 delete, 352 one; 343, 345 what it reads.
 
 Behaviour
 - A group need not be set before it consumes: it has RocketMQ's defaults.
@@ -8,7 +8,7 @@ Behaviour
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain, islice
 
 import msgspec
@@ -18,22 +18,34 @@ from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
-from rockgate.gateway.remoting.server.long_answers import joined, keyed
+from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS, joined, keyed
 from rockgate.gateway.remoting.server.names import check_group as check_name
 from rockgate.gateway.remoting.server.names import group_of
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson
-from rockgate.protocol.remoting.bodies.clients import DataVersion, SubscriptionGroupConfig
+from rockgate.protocol.remoting.bodies.clients import (
+    DataVersion,
+    GroupConfigList,
+    SubscriptionAnswer,
+    SubscriptionGroupConfig,
+)
 from rockgate.protocol.remoting.bodies.topics import TopicList
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.clients import DeleteGroupHeader
-from rockgate.protocol.remoting.headers.offsets import AllGroupsHeader, GroupHeader
+from rockgate.protocol.remoting.headers.offsets import (
+    AllGroupsHeader,
+    GroupHeader,
+    SubscriptionByConsumerHeader,
+)
 from rockgate.store.api.progress import Progress, check_group
 from rockgate.store.api.topics import TopicLookup
 
 SETTINGS_BYTES_MAX = 16_384
+LIST_BYTES_MAX = 1 << 20
+"""Of one list: some two thousand groups."""
 """Of one group's settings; RocketMQ's own have about 500."""
 SYSTEM_GROUPS = (
     "TOOLS_CONSUMER",
@@ -74,13 +86,35 @@ class GroupRequests:
         settings = javajson.decode(
             command.body, SubscriptionGroupConfig, what, size_max=SETTINGS_BYTES_MAX
         )
-        if not settings.group_name:
-            raise Refused(ResponseCode.INVALID_PARAMETER, "Group name is empty.")
-        check_name(settings.group_name)
-        settings.group_name = names.to_store(settings.group_name)
-        check_group(settings.group_name)
+        _check_settings(settings)
         self._settings.set(settings)
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
+
+    def update_many(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """225: how groups may consume; all are checked before the first is changed."""
+        what = "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST"
+        asked = javajson.decode(command.body, GroupConfigList, what, size_max=LIST_BYTES_MAX)
+        for each in asked.group_config_list:
+            _check_settings(each)
+        return self._update_many(asked.group_config_list)
+
+    async def _update_many(self, groups: Sequence[SubscriptionGroupConfig]) -> Reply:
+        share = TimeSlice(TURN_SECONDS)
+        for each in groups:
+            self._settings.set(each)
+            if share.is_over():
+                await asyncio.sleep(0)
+                share = TimeSlice(TURN_SECONDS)
+        answer = self._durability.after_changes(Command(ResponseCode.SUCCESS))
+        return answer if isinstance(answer, Command | list) else await answer
+
+    def subscription(self, command: Command, caller: Caller) -> Reply:
+        """345: what a group subscribes to in a topic."""
+        asked = headers.read(command, SubscriptionByConsumerHeader)
+        members = self._clients.consumer_group(group_of(asked.group))
+        data = None if members is None else members.subscriptions.get(asked.topic)
+        answer = SubscriptionAnswer(group=asked.group, topic=asked.topic, subscription_data=data)
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(answer))
 
     def all(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """201: every group, whether set, connected or known by its progress; or a page of them."""
@@ -136,4 +170,18 @@ class GroupRequests:
                 found.add(names.to_rocketmq(topic.name))
         return Command(
             ResponseCode.SUCCESS, body=javajson.encode(TopicList(topic_list=sorted(found)))
+        )
+
+
+def _check_settings(settings: SubscriptionGroupConfig) -> None:
+    """Refuse what cannot be set, and give the group its name in the store."""
+    if not settings.group_name:
+        raise Refused(ResponseCode.INVALID_PARAMETER, "Group name is empty.")
+    check_name(settings.group_name)
+    settings.group_name = names.to_store(settings.group_name)
+    check_group(settings.group_name)
+    if len(javajson.encode(settings)) > SETTINGS_BYTES_MAX:
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"Settings of group '{settings.group_name}' exceed {SETTINGS_BYTES_MAX:,} bytes.",
         )

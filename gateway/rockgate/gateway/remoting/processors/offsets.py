@@ -1,4 +1,4 @@
-"""ConsumerOffsets: 14, 15 (progress), 29 to 32 (bounds), 208, 317 (lag), 222 (reset), 314 (clone).
+"""ConsumerOffsets: 14, 15 (progress), 29 to 32 (bounds), 208, 303, 317 (lag), 222, 314 (set).
 
 Behaviour
 - 14 answers 0 for a new group of a queue that begins at 0 and has messages, as RocketMQ does: a
@@ -39,10 +39,12 @@ from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.queues import (
     MessageQueue,
     QueueProgress,
+    QueueTimeSpan,
 )
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import offsets as fields
+from rockgate.store.api.clock import Clock
 from rockgate.store.api.progress import Commit, Progress
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import Topic, TopicLookup
@@ -70,9 +72,11 @@ class OffsetRequests:
         offsets: ConsumerOffsets,
         clients: Clients,
         durability: Durability,
+        clock: Clock,
         broker_name: str,
         address: str,
     ) -> None:
+        self._clock = clock
         self._address = address
         self._queues = queues
         self._by_id = lookup.find_id
@@ -136,8 +140,7 @@ class OffsetRequests:
         """32: when the first message of a queue was stored."""
         asked = headers.read(command, fields.QueueHeader)
         _, queue = self._queue(asked.topic, asked.queue_id)
-        unit = queue.find(queue.log_start)
-        timestamp = -1 if unit is None else unit.store_ms
+        timestamp = _stored_ms(queue, queue.log_start)
         return Command(ResponseCode.SUCCESS, {"timestamp": str(timestamp)})
 
     def search(self, command: Command, caller: Caller) -> Reply:
@@ -173,6 +176,43 @@ class OffsetRequests:
         )
         body = await joined(_STATS, rows, b"}}", instead="request topic by topic")
         return Command(ResponseCode.SUCCESS, body=body)
+
+    def time_spans(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """303: between which times the messages of each queue were stored, and where a group is."""
+        asked = headers.read(command, fields.ConsumeTimeSpanHeader)
+        return self._time_spans(group_of(asked.group), self._topics.get(asked.topic))
+
+    async def _time_spans(self, group: str, topic: Topic) -> Reply:
+        rows = (
+            javajson.encode(self._time_span(group, topic, queue))
+            for queue in self._queues.of(topic.id)[: topic.write_queues]
+            if self._by_id(topic.id) is not None
+        )
+        body = await joined(
+            b'{"consumeTimeSpanSet":[', rows, b"]}", instead="read fewer queues with 208"
+        )
+        return Command(ResponseCode.SUCCESS, body=body)
+
+    def _time_span(self, group: str, topic: Topic, queue: Queue) -> QueueTimeSpan:
+        end, start = self._puller.end(queue), queue.log_start
+        offset = self._offsets.committed(group, topic, queue.queue_id)
+        earliest = _stored_ms(queue, start)
+        consumed = earliest
+        delay = 0
+        if offset is not None and offset > 0:
+            consumed = _stored_ms(queue, offset - 1)
+        if (offset or 0) < end and (following := _stored_ms(queue, max(offset or 0, start))) >= 0:
+            delay = max(0, self._clock.now_ms() - following)
+        name = names.to_rocketmq(topic.name)
+        return QueueTimeSpan(
+            message_queue=MessageQueue(
+                broker_name=self._broker_name, queue_id=queue.queue_id, topic=name
+            ),
+            min_time_stamp=earliest,
+            max_time_stamp=_stored_ms(queue, end - 1),
+            consume_time_stamp=consumed,
+            delay_time=delay,
+        )
 
     def all_consume_stats(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """317: how far every group is behind, wherever it reads."""
@@ -311,3 +351,9 @@ class OffsetRequests:
                     self._offsets.resets.set(group, queue, commit.offset)
         safe = self._durability.after_changes(answer)
         return safe if isinstance(safe, Command) else await safe
+
+
+def _stored_ms(queue: Queue, offset: int) -> int:
+    """Return when the message at an offset was stored; -1 if there is none."""
+    unit = queue.find(offset) if offset >= queue.log_start else None
+    return -1 if unit is None else unit.store_ms

@@ -1,6 +1,7 @@
-"""Topics: 17 create or change, 215 delete, 351 describe, 202 bounds, 21 all, 300 who reads, 305.
+"""Topics: 17, 18 create or change, 215 delete, 351 describe, 202 bounds, 21 all, 300 readers, 305.
 
 Behaviour
+- 18 is 17 for many topics: all are checked before the first is changed.
 - 17 creates a topic, or changes it to match. Read and write queues may differ, and may shrink; the
   queues stay, and Kafka clients still see as many partitions as there ever were.
 - 215 deletes a topic with all it holds; for one that does not exist it succeeds.
@@ -8,21 +9,23 @@ Behaviour
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Iterator
+import asyncio
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 
 from rockgate.gateway.remoting.groups.clients import ClientGroup, Clients
 from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
-from rockgate.gateway.remoting.server.long_answers import joined, keyed
-from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, describe
+from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS, joined, keyed
+from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, check_name, describe
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.clients import DataVersion
 from rockgate.protocol.remoting.bodies.queues import MessageQueue, QueueBounds
-from rockgate.protocol.remoting.bodies.topics import TopicList
+from rockgate.protocol.remoting.bodies.topics import TopicConfig, TopicConfigList, TopicList
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import topics as fields
@@ -31,6 +34,8 @@ from rockgate.store.api.store import ReadOnlyStore
 from rockgate.store.api.topics import Topic
 
 PERMISSION_MAX = 7
+LIST_BYTES_MAX = 1 << 20
+"""Of one list: some five thousand topics."""
 
 
 class TopicRequests:
@@ -58,21 +63,47 @@ class TopicRequests:
     def update(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """17: a topic as it shall be."""
         asked = headers.read(command, fields.CreateTopicHeader)
-        if self._topics.is_system(asked.topic):
-            raise Refused(
-                ResponseCode.INVALID_PARAMETER,
-                f"The topic[{asked.topic}] is conflict with system topic.",
-            )
-        if not 0 <= asked.perm <= PERMISSION_MAX:
-            raise Refused(
-                ResponseCode.INVALID_PARAMETER, f"Permission {asked.perm} must be from 0 to 7."
-            )
+        self._check(asked.topic, asked.perm)
         topic = self._topics.set(
             asked.topic, asked.read_queue_nums, asked.write_queue_nums, asked.perm
         )
         if asked.attributes:
             self._topics.set_attributes(topic, asked.attributes)
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
+
+    def update_many(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """18: topics as they shall be."""
+        what = "UPDATE_AND_CREATE_TOPIC_LIST"
+        asked = javajson.decode(command.body, TopicConfigList, what, size_max=LIST_BYTES_MAX)
+        for each in asked.topic_config_list:
+            check_name(each.topic_name)
+            self._check(each.topic_name, each.perm)
+        return self._update_many(asked.topic_config_list)
+
+    async def _update_many(self, configs: Sequence[TopicConfig]) -> Reply:
+        share = TimeSlice(TURN_SECONDS)
+        for each in configs:
+            topic = self._topics.set(
+                each.topic_name, each.read_queue_nums, each.write_queue_nums, each.perm
+            )
+            if each.attributes:
+                pairs = ",".join(f"{name}={value}" for name, value in each.attributes.items())
+                self._topics.set_attributes(topic, pairs)
+            if share.is_over():
+                await asyncio.sleep(0)
+                share = TimeSlice(TURN_SECONDS)
+        answer = self._durability.after_changes(Command(ResponseCode.SUCCESS))
+        return answer if isinstance(answer, Command | list) else await answer
+
+    def _check(self, name: str, permission: int) -> None:
+        if self._topics.is_system(name):
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER, f"The topic[{name}] is conflict with system topic."
+            )
+        if not 0 <= permission <= PERMISSION_MAX:
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER, f"Permission {permission} must be from 0 to 7."
+            )
 
     def delete(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """215: delete a topic."""

@@ -121,6 +121,20 @@ class SubscriptionGroupConfig(msgspec.Struct, kw_only=True, rename="camel"):
     which_broker_when_consume_slowly: int = 1
 
 
+class GroupConfigList(msgspec.Struct, kw_only=True, rename="camel"):
+    """225: groups as they shall consume."""
+
+    group_config_list: list[SubscriptionGroupConfig] = []
+
+
+class SubscriptionAnswer(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """345's answer; without data the group does not subscribe to the topic."""
+
+    group: str
+    topic: str
+    subscription_data: SubscriptionData | None = None
+
+
 class DataVersion(msgspec.Struct, kw_only=True, rename="camel"):
     """How often a table has changed, and when it last did."""
 

@@ -18,6 +18,12 @@ class TopicConfig(msgspec.Struct, kw_only=True, rename="camel"):
     write_queue_nums: int = 16
 
 
+class TopicConfigList(msgspec.Struct, kw_only=True, rename="camel"):
+    """18: topics as they shall be."""
+
+    topic_config_list: list[TopicConfig] = []
+
+
 class TopicConfigTable(msgspec.Struct, kw_only=True, rename="camel"):
     """All topics of a broker, with the version of that table."""
 

@@ -35,6 +35,8 @@ REQUESTS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.QUERY_CONSUMER_OFFSET: offsets.QueryConsumerOffsetHeader,
     RequestCode.UPDATE_CONSUMER_OFFSET: offsets.UpdateConsumerOffsetHeader,
     RequestCode.UPDATE_AND_CREATE_TOPIC: topics.CreateTopicHeader,
+    RequestCode.UPDATE_AND_CREATE_TOPIC_LIST: NoHeader,
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: NoHeader,
     RequestCode.GET_ALL_TOPIC_CONFIG: NoHeader,
     RequestCode.GET_BROKER_CONFIG: NoHeader,
     RequestCode.GET_BROKER_RUNTIME_INFO: NoHeader,
