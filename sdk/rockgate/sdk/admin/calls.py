@@ -7,13 +7,12 @@ from typing import Final, TypeVar
 import msgspec
 
 from rockgate.protocol.remoting import headers
-from rockgate.protocol.remoting.bodies.nameserver import ClusterInfo
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command
 from rockgate.sdk import answers
 from rockgate.sdk.admin.values import Broker
 from rockgate.sdk.client.client import Client
-from rockgate.sdk.client.cluster import MASTER, brokers_of
+from rockgate.sdk.client.cluster import MASTER, brokers_of, find_brokers
 from rockgate.sdk.errors import ErrorCode, NoRoute, NotSupported
 
 TIMEOUT_S: Final = 5.0
@@ -66,10 +65,7 @@ class AdminCalls:
 
     async def brokers(self) -> dict[str, Broker]:
         """Every broker of every cluster, by name."""
-        found = await self.named(RequestCode.GET_BROKER_CLUSTER_INFO, ClusterInfo)
-        if found is None:
-            return {}
-        told = found.broker_addr_table.values()
+        told = await find_brokers(self.client.name_servers)
         clusters = {each.broker_name: each.cluster for each in told}
         return {
             name: Broker(name=name, cluster=clusters[name], addresses=addresses)

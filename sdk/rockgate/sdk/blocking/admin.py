@@ -11,14 +11,11 @@ from rockgate.sdk.admin.groups import GroupAdmin
 from rockgate.sdk.admin.messages import MessageAdmin
 from rockgate.sdk.admin.offsets import OffsetAdmin
 from rockgate.sdk.admin.topics import TopicAdmin
-from rockgate.sdk.blocking.face import Face, Waiting
+from rockgate.sdk.blocking.face import Face, Part, Waiting
 
 
-class BlockingTopicAdmin:
+class BlockingTopicAdmin(Part[TopicAdmin]):
     """Administers topics."""
-
-    def __init__(self, inner: TopicAdmin) -> None:
-        self.inner = inner
 
     create = Waiting(TopicAdmin.create)
     update = Waiting(TopicAdmin.update)
@@ -30,11 +27,8 @@ class BlockingTopicAdmin:
     groups = Waiting(TopicAdmin.groups)
 
 
-class BlockingGroupAdmin:
+class BlockingGroupAdmin(Part[GroupAdmin]):
     """Administers groups."""
-
-    def __init__(self, inner: GroupAdmin) -> None:
-        self.inner = inner
 
     create = Waiting(GroupAdmin.create)
     delete = Waiting(GroupAdmin.delete)
@@ -47,33 +41,24 @@ class BlockingGroupAdmin:
     lag = Waiting(GroupAdmin.lag)
 
 
-class BlockingBrokerAdmin:
+class BlockingBrokerAdmin(Part[BrokerAdmin]):
     """Asks brokers about themselves."""
-
-    def __init__(self, inner: BrokerAdmin) -> None:
-        self.inner = inner
 
     all = Waiting(BrokerAdmin.all)
     runtime = Waiting(BrokerAdmin.runtime)
     config = Waiting(BrokerAdmin.config)
 
 
-class BlockingMessageAdmin:
+class BlockingMessageAdmin(Part[MessageAdmin]):
     """Looks messages up."""
-
-    def __init__(self, inner: MessageAdmin) -> None:
-        self.inner = inner
 
     view = Waiting(MessageAdmin.view)
     by_key = Waiting(MessageAdmin.by_key)
     by_message_id = Waiting(MessageAdmin.by_message_id)
 
 
-class BlockingOffsetAdmin:
+class BlockingOffsetAdmin(Part[OffsetAdmin]):
     """Administers offsets."""
-
-    def __init__(self, inner: OffsetAdmin) -> None:
-        self.inner = inner
 
     begin = Waiting(OffsetAdmin.begin)
     end = Waiting(OffsetAdmin.end)

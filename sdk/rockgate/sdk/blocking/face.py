@@ -83,6 +83,13 @@ class OnLoop(Generic[I, P, R]):
         return functools.update_wrapper(call, self.method)
 
 
+class Part(Generic[I]):
+    """A part of a face: it is opened and closed with the face."""
+
+    def __init__(self, inner: I) -> None:
+        self.inner = inner
+
+
 class Opened(Protocol):
     """What a face opens, and closes."""
 

@@ -18,13 +18,16 @@ MASTER_COUNT_MAX: Final = 4096
 _log: Final = logging.getLogger(__name__)
 
 
+async def find_brokers(servers: NameServers) -> list[BrokerData]:
+    """Every broker of every cluster, as a name server tells it."""
+    code = RequestCode.GET_BROKER_CLUSTER_INFO
+    found = (await servers.find(code, {}, ClusterInfo, "cluster info")).value
+    return [] if found is None else list(found.broker_addr_table.values())
+
+
 async def find_masters(servers: NameServers) -> set[str]:
     """Where the masters of all brokers are."""
-    code = RequestCode.GET_BROKER_CLUSTER_INFO
-    found = await servers.find(code, {}, ClusterInfo, "cluster info")
-    if found.value is None:
-        return set()
-    masters = sorted(masters_of(found.value.broker_addr_table.values()).values())
+    masters = sorted(masters_of(await find_brokers(servers)).values())
     if len(masters) > MASTER_COUNT_MAX:
         _log.warning(
             "the cluster has %d brokers; the maximum is %d", len(masters), MASTER_COUNT_MAX
