@@ -191,6 +191,8 @@ class MemoryBroker:
             properties = {"UNIQ_KEY": f"{topic}-{self.name}-{queue}-{stored.end}"}
             if tag is not None:
                 properties["TAGS"] = tag
+            if topic.startswith("%RETRY%"):
+                properties["RETRY_TOPIC"] = "t"
             packed = encode(
                 topic=topic.encode(),
                 body=body,

@@ -104,7 +104,7 @@ LIMITS = [
 ]
 
 
-@pytest.mark.row("C-25", "PROP-11", "PROP-12", "PROP-13")
+@pytest.mark.row("C-25", "PROP-11", "PROP-12", "PROP-13", "TRAP-4", "TRAP-6")
 @pytest.mark.parametrize(("flow", "limit"), LIMITS, ids=[name for _, name in LIMITS])
 def test_pulling_pauses_fifty_milliseconds_at_a_time_while_a_limit_is_passed(
     flow: FlowLimits, limit: str
@@ -166,7 +166,7 @@ def test_a_limit_may_be_set_within_its_range(name: str, least: int, most: int) -
             ConsumerSettings(flow=FlowLimits(**{name: wrong}))
 
 
-@pytest.mark.row("PROP-12")
+@pytest.mark.row("PROP-12", "TRAP-7")
 def test_that_a_queue_is_not_pulled_is_said_now_and_then_and_not_each_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -18,6 +18,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Sequence
+from ssl import SSLContext
 from types import TracebackType
 from typing import Final, Self
 
@@ -29,7 +30,14 @@ from rockgate.protocol.remoting.headers.clients import UnregisterClientHeader
 from rockgate.protocol.remoting.ids import client_id
 from rockgate.sdk.client.checks import Checks, GroupChecker
 from rockgate.sdk.client.cluster import find_masters
-from rockgate.sdk.client.connection import Dial, Link, LinkSettings, dial_tcp, split_address
+from rockgate.sdk.client.connection import (
+    Dial,
+    Link,
+    LinkSettings,
+    dial_tcp,
+    dial_tls,
+    split_address,
+)
 from rockgate.sdk.client.consumers import CODES, Consumers, GroupConsumer
 from rockgate.sdk.client.name_servers import NameServers
 from rockgate.sdk.client.periodic import Upkeep
@@ -63,6 +71,7 @@ class Client:
         instance: str | None = None,
         vip_channel: bool = False,
         rpc_hooks: Sequence[RpcHook] = (),
+        tls: SSLContext | None = None,
         dial: Dial = dial_tcp,
         settings: LinkSettings | None = None,
         upkeep_s: float = UPKEEP_S,
@@ -71,6 +80,7 @@ class Client:
         """`name_servers`: host:port, several with semicolons between, or a list.
 
         `instance` is this client's name on its host; without one it is the process and a number.
+        With `tls` name servers and brokers are dialled over TLS, and trusted as the context says.
         With `vip_channel` brokers are dialled at their second port, two below the first. Routes are
         asked for again and heartbeats sent every `upkeep_s`.
         """
@@ -91,7 +101,7 @@ class Client:
             **dict.fromkeys(CODES, self.consumers.asked),
         }
         """What is done with a broker's requests, by code; others are answered as unknown."""
-        self._dial = dial
+        self._dial = dial if tls is None else dial_tls(tls)
         self._settings = settings
         self._links: dict[str, Link] = {}
         self._to_brokers: dict[str, Link] = {}

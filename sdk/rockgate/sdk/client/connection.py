@@ -15,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from ssl import SSLContext
 from typing import Final, TypeAlias
 
 from rockgate.protocol.remoting.codes import request_name
@@ -75,6 +76,18 @@ async def dial_tcp(
 ) -> tuple[asyncio.BaseTransport, object]:
     """Connect over TCP."""
     return await asyncio.get_running_loop().create_connection(factory, host, port)
+
+
+def dial_tls(context: SSLContext) -> Dial:
+    """Connect over TLS; the context says whom to trust."""
+
+    async def dial(
+        factory: Callable[[], asyncio.Protocol], host: str, port: int
+    ) -> tuple[asyncio.BaseTransport, object]:
+        loop = asyncio.get_running_loop()
+        return await loop.create_connection(factory, host, port, ssl=context)
+
+    return dial
 
 
 class Link:

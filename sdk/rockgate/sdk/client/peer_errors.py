@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import ssl
 from typing import Final
 
 FIRST_BYTES: Final = 16
@@ -13,7 +14,7 @@ FIRST_BYTES: Final = 16
 _KNOWN: Final = (
     (b"HTTP/", "an HTTP server answers there"),
     (b"SSH-", "an SSH server answers there"),
-    (b"\x15\x03", "it requires TLS, which this client does not support"),
+    (b"\x15\x03", "it requires TLS"),
     (b"220 ", "a mail or FTP server answers there"),
     (b"-ERR", "a Redis server answers there"),
 )
@@ -28,6 +29,11 @@ def cannot_connect(host: str, address: str, error: Exception) -> str:
 
 def _reason(error: Exception) -> str:
     """Why a dial failed. Asyncio's texts name the call that failed; the number says why."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate was refused: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        # Its numbers are not those of the operating system.
+        return f"TLS failed: {error.reason or error}"
     number = error.errno if isinstance(error, OSError) else None
     if number is None and (found := re.search(r"\[Errno (\d+)\]", str(error))):
         # Several addresses of one name failed, nearly always for the same reason.

@@ -40,8 +40,9 @@ class Upkeep:
         return self._task is not None
 
     def start(self) -> None:
-        """Begin, on the loop that runs."""
-        self._task = asyncio.get_running_loop().create_task(self._work())
+        """Begin, on the loop that runs; once, however often this is called."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._work())
 
     def wake(self) -> None:
         """A round at once; another one if one is under way."""
