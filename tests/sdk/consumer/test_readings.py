@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from tests.sdk.consumer.memory_cluster import BEGINNING, Heard, MemoryCluster
 from tests.sdk.memorynet import pass_time, run, settle
 
+from rockgate.gateway.remoting.server.config import RemotingConfig
+from rockgate.gateway.remoting.server.periodic import LOOK_MS
 from rockgate.protocol.remoting.command import Command, Fields
 from rockgate.sdk import (
     Averagely,
     ByMachineRoom,
+    Client,
     Configured,
     ConsistentHash,
     ConsumerSettings,
@@ -165,5 +171,48 @@ def test_hooks_of_a_client_see_every_request_of_its_consumers() -> None:
             await settle()
         assert sorted(noting.codes) == sorted(each.code for each in cluster.asked)
         assert {105, 34, 38, 14, 41, 11, 15, 42, 35} <= set(noting.codes)
+
+    run(scenario())
+
+
+@pytest.mark.row("U-06")
+def test_the_periods_of_a_client_and_of_a_broker_that_looks_for_it_are_rocketmqs() -> None:
+    async def scenario() -> None:
+        cluster = MemoryCluster({"a": 1})
+        async with cluster.client() as client, Heard(cluster, client):
+            cluster["a"].put("t", 0, b"x")
+            await pass_time(14)
+            # Nobody answers any more.
+            cluster["a"].silent = {11}
+            await pass_time(50)
+            for code in (105, 34):
+                # A connection that is made anew begins with a heartbeat as well.
+                assert {time for time in cluster.times(code) if time} >= {30.0, 60.0}
+            assert [each.at_s for each in cluster.of(15) if each.fields["topic"] == "t"] == [5.0]
+            times = [round(each.at_s) for each in cluster.pulls()]
+            # Held for fifteen seconds; then given up after thirty, and made again a second later.
+            assert times == [0, 0, 15, 46]
+            assert {each.fields["maxMsgNums"] for each in cluster.pulls()} == {"32"}
+            assert {each.fields["suspendTimeoutMillis"] for each in cluster.pulls()} == {"15000"}
+
+    run(scenario())
+    assert RemotingConfig().client_expiry_ms == 120_000
+    # Twice as often as RocketMQ does.
+    assert LOOK_MS == 5_000
+
+
+@pytest.mark.row("TRAP-5")
+def test_name_servers_are_those_that_were_given_and_no_other_address_is_asked_for_them() -> None:
+    async def scenario() -> None:
+        cluster = MemoryCluster({"a": 1})
+        dialled: set[str] = set()
+
+        async def dial(factory: Callable[[], asyncio.Protocol], host: str, port: int) -> Any:
+            dialled.add(f"{host}:{port}")
+            return await cluster.net.dial(factory, host, port)
+
+        async with Client("n:1", dial=dial) as client, Heard(cluster, client):
+            await pass_time(600)
+        assert dialled == {"n:1", "a:10"}
 
     run(scenario())
