@@ -120,13 +120,14 @@ def test_a_session_does_not_mix_names_and_ids(first: int, then: int) -> None:
     assert answer.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-def test_epochs_begin_again_at_one_after_the_largest() -> None:
+def test_epochs_begin_again_at_one_after_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert EPOCH_MAX == 2**31 - 1
+    monkeypatch.setattr(sessions, "EPOCH_MAX", 3)
     fetcher = Fetcher(world_of())
     session = opened(fetcher)
-    kept = fetcher.sessions._sessions[session]
-    kept.epoch = EPOCH_MAX
-    assert fetcher.fetch(session=(session, EPOCH_MAX)).error_code == 0
-    assert fetcher.fetch(session=(session, 1)).error_code == 0
+    for epoch in (1, 2, 3, 1):
+        assert fetcher.fetch(session=(session, epoch)).error_code == 0
+    assert fetcher.fetch(session=(session, 3)).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
 
 
 def test_partitions_are_added_changed_and_forgotten() -> None:
