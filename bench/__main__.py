@@ -62,7 +62,7 @@ def main() -> int:
     status = 0
     for name in arguments.names or [name for name in BENCHMARKS if name not in ONLY_BY_NAME]:
         try:
-            status |= results.conclude(BENCHMARKS[name](), is_kept=True)
+            status |= results.conclude(BENCHMARKS[name](), is_saved=True)
         except LeftOut as reason:
             print(f"left out  {name}: {reason}")
     return status

@@ -240,7 +240,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"pairs of turns ({ROUNDS})")
     arguments = parser.parse_args()
     report = run(arguments.revision, arguments.rounds)
-    return results.conclude(report, is_kept=arguments.rounds >= ROUNDS_MIN)
+    return results.conclude(report, is_saved=arguments.rounds >= ROUNDS_MIN)
 
 
 if __name__ == "__main__":

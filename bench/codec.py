@@ -268,9 +268,9 @@ def _cold(topics: list[MetadataResponseTopic]) -> Iterator[Work]:
     run = PartitionRun(MetadataResponse, numbered, 12)
 
     def one(topic: MetadataResponseTopic) -> None:
-        shown = copy(topic)
-        shown.partitions = [run.between(0, len(topic.partitions))]
-        parts.append(encode_part(MetadataResponse, shown, 12))
+        merged = copy(topic)
+        merged.partitions = [run.between(0, len(topic.partitions))]
+        parts.append(encode_part(MetadataResponse, merged, 12))
 
     runs: list[Any] = []
 

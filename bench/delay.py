@@ -254,7 +254,7 @@ def main() -> int:
     parser.add_argument("--only", choices=list(CASES), help="one part")
     arguments = parser.parse_args()
     report = run(QUICK if arguments.quick else FULL, arguments.only)
-    return results.conclude(report, is_kept=not arguments.quick)
+    return results.conclude(report, is_saved=not arguments.quick)
 
 
 if __name__ == "__main__":

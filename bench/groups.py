@@ -327,8 +327,8 @@ def main() -> int:
 
 
 def _show(outcome: Outcome) -> None:
-    shown: dict[str, Any] = {**outcome.figures(), "own lateness": outcome.own_lag}
-    for case, samples in shown.items():
+    figures: dict[str, Any] = {**outcome.figures(), "own lateness": outcome.own_lag}
+    for case, samples in figures.items():
         print(f"{case}: {samples}")
 
 

@@ -358,7 +358,7 @@ def main() -> int:
         return 0
     report = run(plan, arguments.only)
     return results.conclude(
-        report, is_kept=arguments.write or not (arguments.quick or arguments.only)
+        report, is_saved=arguments.write or not (arguments.quick or arguments.only)
     )
 
 

@@ -270,7 +270,7 @@ def main() -> int:
         profile(QUICK, only)
         return 0
     report = run(plan, only)
-    return results.conclude(report, is_kept=not arguments.quick)
+    return results.conclude(report, is_saved=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def main() -> int:
     parser.add_argument("--only", choices=KINDS, action="append")
     given = parser.parse_args()
     report = run(given.minutes, tuple(given.only or KINDS))
-    return results.conclude(report, is_kept=given.minutes == MINUTES and not given.only)
+    return results.conclude(report, is_saved=given.minutes == MINUTES and not given.only)
 
 
 if __name__ == "__main__":

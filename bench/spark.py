@@ -163,7 +163,7 @@ def main() -> int:
     parser = command_line("spark", __doc__, quick="a smoke test of a minute")
     arguments = parser.parse_args()
     report = run(QUICK if arguments.quick else FULL)
-    return results.conclude(report, is_kept=not arguments.quick)
+    return results.conclude(report, is_saved=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def run(plan: Plan = FULL) -> Report:
         RockgateServer(rocketmq=True) as ours,
         RocketMQPeer() as theirs,
     ):
-        shown = Sampling(report)
+        sampling = Sampling(report)
         client = JavaLoad(Path(folder), PROGRAM)
         servers = {OURS: ours.namesrv, THEIRS: "{}:{}".format(*theirs.namesrv)}
         others = {OURS: theirs.broker_daemon, THEIRS: ours.daemon}
@@ -76,9 +76,9 @@ def run(plan: Plan = FULL) -> Report:
                     words = (namesrv, "half", f"half-{clients}-{turn}", plan.seconds, clients)
                     with others[name].held():
                         rate, middle, worst = client.run(*words)
-                    shown.add(case(clients), name, rate)
-                    shown.add(case(clients).replace("[1/s]", "median [ms]"), name, middle)
-                    shown.add(case(clients).replace("[1/s]", "p99 [ms]"), name, worst)
+                    sampling.add(case(clients), name, rate)
+                    sampling.add(case(clients).replace("[1/s]", "median [ms]"), name, middle)
+                    sampling.add(case(clients).replace("[1/s]", "p99 [ms]"), name, worst)
         report.notes["committed messages in the log"] = _committed(ours.bootstrap, plan.rounds)
     report.bars = [bar(report)]
     return report
@@ -116,7 +116,7 @@ def main() -> int:
         "transactions", __doc__, quick="a smoke test of half a minute"
     ).parse_args()
     report = run(QUICK if arguments.quick else FULL)
-    return results.conclude(report, is_kept=not arguments.quick)
+    return results.conclude(report, is_saved=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -52,8 +52,8 @@ class Bar:
 
     def content(self) -> dict[str, Any]:
         """The part that goes into the file."""
-        kept = {"name": self.name, "measured": self.measured, **self.limits}
-        return {**kept, "unit": self.unit, "holds": self.holds}
+        content = {"name": self.name, "measured": self.measured, **self.limits}
+        return {**content, "unit": self.unit, "holds": self.holds}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,11 +99,11 @@ def write(report: Report, folder: Path = FOLDER) -> Path:
     return path
 
 
-def conclude(report: Report, *, is_kept: bool) -> int:
+def conclude(report: Report, *, is_saved: bool) -> int:
     """Print the bars, write the report if requested, and return the exit status."""
     for bar in report.bars:
         print(bar.line())
-    if is_kept:
+    if is_saved:
         print(f"written to bench/results/{write(report).name}")
     return 0 if report.holds else 1
 

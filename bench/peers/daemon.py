@@ -40,11 +40,11 @@ class Daemon:
         if self._child is not None and self._child.poll() is not None:
             self._child = None
         try:
-            kept = json.loads(self._pid_path.read_text())
+            saved = json.loads(self._pid_path.read_text())
         except (FileNotFoundError, ValueError):
             return None
-        pid: int = kept["pid"]
-        return pid if start_tick(pid) == kept["start_tick"] else None
+        pid: int = saved["pid"]
+        return pid if start_tick(pid) == saved["start_tick"] else None
 
     def start(
         self,

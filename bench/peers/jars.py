@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
+from bench.peers.cached_directory import cached_directory, user_cache
 from bench.peers.errors import FetchFailed
-from bench.peers.kept import kept, user_cache
 from bench.peers.tools import find_java, find_maven
 
 CACHE_VARIABLE = "BENCH_PEERS_CACHE"
@@ -50,7 +50,7 @@ def jar_directory(peer: str, cache: Path | None = None) -> Path:
 def fetch(peer: str, cache: Path | None = None) -> Path:
     """Return the directory of a peer's jars, downloaded by Maven if necessary."""
     pom = POMS / peer / "pom.xml"
-    return kept(jar_directory(peer, cache), lambda aside: bring(peer, pom, aside))
+    return cached_directory(jar_directory(peer, cache), lambda aside: bring(peer, pom, aside))
 
 
 def bring(name: str, pom: Path, into: Path) -> None:

@@ -54,7 +54,7 @@ class RockgateServer(KafkaBroker):
         program = [_program(self._root)]
         if self._profile is not None:
             program = ["bench.measure.profiled", str(self._profile)]
-        kept = {
+        inherited = {
             key: value
             for key, value in os.environ.items()
             if not key.startswith("ROCKGATE_") and key != NO_BYTECODE
@@ -69,7 +69,7 @@ class RockgateServer(KafkaBroker):
             ],
             is_ready=lambda: answers_api_versions(self.address),
             environ={
-                **kept,
+                **inherited,
                 "PYTHONPATH": os.pathsep.join(str(self._root / room) for room in ROOMS),
             },
             seconds_max=seconds_max,

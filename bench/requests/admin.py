@@ -28,22 +28,24 @@ def _scaled(world: Loaded, count: int) -> int:
 
 def _delays(world: Loaded) -> list[Command]:
     """Very many messages with a delay of an hour, sent when they are first needed."""
-    if "delays" not in world.kept:
+    if "delays" not in world.prepared:
         due = "TIMER_DELAY_MS\x013600000\x02UNIQ_KEY\x01%032d\x02"
         count = _scaled(world, DELAYED_COUNT)
-        world.kept["delays"] = world.tell(
+        world.prepared["delays"] = world.tell(
             *(sent_v2(DELAYED, b"x", due % number) for number in range(count))
         )
-    return world.kept["delays"]
+    return world.prepared["delays"]
 
 
 def _halves(world: Loaded) -> list[Command]:
     """Undecided half messages, sent when they are first needed."""
-    if "halves" not in world.kept:
+    if "halves" not in world.prepared:
         count = _scaled(world, HALVES_COUNT)
         properties = "TRAN_MSG\x01true\x02PGROUP\x01producers\x02UNIQ_KEY\x01H%031d\x02"
-        world.kept["halves"] = world.tell(*(_half(properties % number) for number in range(count)))
-    return world.kept["halves"]
+        world.prepared["halves"] = world.tell(
+            *(_half(properties % number) for number in range(count))
+        )
+    return world.prepared["halves"]
 
 
 def _half(properties: str) -> bytes:
@@ -54,14 +56,14 @@ def _half(properties: str) -> bytes:
 
 def _dead(world: Loaded) -> None:
     """Dead letters of one group, and very many groups that could have some."""
-    if "dead" not in world.kept:
+    if "dead" not in world.prepared:
         sends = (sent_v2("letters", BODY) for _ in range(_scaled(world, DEAD_COUNT)))
         places = [int(each.fields["msgId"][16:], 16) for each in world.tell(*sends)]
         backs = ({"offset": place, "group": DEAD_GROUP, "delayLevel": -1} for place in places)
         world.tell(*(frame(R.CONSUMER_SEND_MSG_BACK, fields) for fields in backs))
         settings = {"readQueueNums": 1, "writeQueueNums": 1, "perm": 6, "defaultTopic": "TBW102"}
         names = (f"%DLQ%none-{number}" for number in range(_scaled(world, QUEUES_COUNT)))
-        world.kept["dead"] = world.tell(
+        world.prepared["dead"] = world.tell(
             *(frame(R.UPDATE_AND_CREATE_TOPIC, {"topic": name, **settings}) for name in names)
         )
 

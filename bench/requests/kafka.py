@@ -53,9 +53,9 @@ def row(
     is_changing: bool = False,
 ) -> Request:
     """A row whose request is one message."""
-    shown = APIS[key].versions.max if version is None else version
+    served = APIS[key].versions.max if version is None else version
     return Request(
-        name=f"{''.join(word.title() for word in key.name.split('_'))} v{shown}, {what}",
+        name=f"{''.join(word.title() for word in key.name.split('_'))} v{served}, {what}",
         listener="kafka",
         make=lambda world: [kafka_frame(key, make(world), version)],
         is_changing=is_changing,

@@ -317,5 +317,5 @@ def main() -> int:
         parser.error("no request is called so")
     report = run(QUICK if arguments.quick else FULL, wanted)
     print(report.notes)
-    is_kept = not (arguments.quick or arguments.only or arguments.listener)
-    return results.conclude(report, is_kept=is_kept)
+    is_saved = not (arguments.quick or arguments.only or arguments.listener)
+    return results.conclude(report, is_saved=is_saved)

@@ -86,7 +86,7 @@ class Loaded:
     """Id and epoch of each transaction's producer."""
     members: list[socket.socket] = field(default_factory=list)
     """Connections of group members, open until the end."""
-    kept: dict[str, list[Command]] = field(default_factory=dict)
+    prepared: dict[str, list[Command]] = field(default_factory=dict)
     """Cached responses to requests that several rows share, by name."""
 
     def tell(self, *frames: bytes) -> list[Command]:

@@ -119,38 +119,38 @@ def _measured(plan: Plan, client: Official, peer: RocketMQPeer, proxy: str) -> R
     )
     p50, p99 = (f"{plan.rate}/s, {name} [us]" for name in ("p50", "p99"))
     namesrv = "{}:{}".format(*peer.namesrv)
-    shown = Sampling(report)
+    sampling = Sampling(report)
     for size in SIZES:
         python(namesrv, "fill", f"push-{size}", plan.messages, size)
     for turn in range(plan.rounds):
         for size in SIZES:
             topic, case = f"push-{size}", case_of(size)
-            shown.add(case, PYTHON, python(namesrv, "consume", topic, plan.messages)[0])
+            sampling.add(case, PYTHON, python(namesrv, "consume", topic, plan.messages)[0])
             for name, mode in ((PUSH, "push"), (SIMPLE, "simple")):
                 group = asyncio.run(a_group(namesrv, topic))
-                shown.add(case, name, client.run(proxy, mode, group, topic, plan.few)[0])
+                sampling.add(case, name, client.run(proxy, mode, group, topic, plan.few)[0])
         found = python(namesrv, "latency", f"late-sdk-{turn}", plan.seconds, plan.rate)
-        shown.add(p50, PYTHON, found[0])
-        shown.add(p99, PYTHON, found[1])
+        sampling.add(p50, PYTHON, found[0])
+        sampling.add(p99, PYTHON, found[1])
         topic = f"late-official-{turn}"
         asyncio.run(a_topic(namesrv, topic))
         group = asyncio.run(a_group(namesrv, topic))
         found = client.run(proxy, "latency", group, topic, plan.seconds, plan.rate)
-        shown.add(p50, PUSH, found[0])
-        shown.add(p99, PUSH, found[1])
-    report.bars = bars(shown, p99)
+        sampling.add(p50, PUSH, found[0])
+        sampling.add(p99, PUSH, found[1])
+    report.bars = bars(sampling, p99)
     return report
 
 
-def bars(shown: Sampling, p99: str) -> list[Bar]:
+def bars(sampling: Sampling, p99: str) -> list[Bar]:
     """Ours over the faster of its consumers, and our p99 over its."""
     found = []
     for case in map(case_of, SIZES):
-        theirs = max(shown.median(case, PUSH), shown.median(case, SIMPLE))
-        ratio = shown.median(case, PYTHON) / max(1e-9, theirs)
+        theirs = max(sampling.median(case, PUSH), sampling.median(case, SIMPLE))
+        ratio = sampling.median(case, PYTHON) / max(1e-9, theirs)
         name = case.removesuffix(" [1/s]")
         found.append(Bar(name=name, measured=round(ratio, 2), at_least=1.0, unit="x"))
-    ratio = shown.median(p99, PYTHON) / max(1e-9, shown.median(p99, PUSH))
+    ratio = sampling.median(p99, PYTHON) / max(1e-9, sampling.median(p99, PUSH))
     name = p99.removesuffix(" [us]")
     return [*found, Bar(name=name, measured=round(ratio, 2), at_most=1.0, unit="x")]
 
@@ -180,7 +180,7 @@ def main() -> int:
     except LeftOut as reason:
         print(f"left out  official: {reason}")
         return 0
-    return results.conclude(report, is_kept=not arguments.quick)
+    return results.conclude(report, is_saved=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -60,32 +60,34 @@ def run(plan: Plan = FULL) -> Report:
         notes={"plan": "full" if plan is FULL else "quick", "listener batch": 32},
     )
     with tempfile.TemporaryDirectory() as folder, RockgateServer(rocketmq=True) as server:
-        shown = Sampling(report)
+        sampling = Sampling(report)
         java = JavaLoad(Path(folder), "RocketMQPush")
         for size in SIZES:
             python(server.namesrv, "fill", f"push-{size}", plan.messages, size)
         for turn in range(plan.rounds):
             for size in SIZES:
                 words = (server.namesrv, "consume", f"push-{size}", plan.messages)
-                shown.add(case_of(size), PYTHON, python(*words)[0])
-                shown.add(case_of(size), JAVA, java.run(*words)[0])
+                sampling.add(case_of(size), PYTHON, python(*words)[0])
+                sampling.add(case_of(size), JAVA, java.run(*words)[0])
             for name, load in ((PYTHON, python), (JAVA, java.run)):
                 topic = f"late-{name}-{turn}".replace(".", "-")
                 p50, p99 = load(server.namesrv, "latency", topic, plan.seconds, RATE)
-                shown.add(P50, name, p50)
-                shown.add(P99, name, p99)
+                sampling.add(P50, name, p50)
+                sampling.add(P99, name, p99)
         each = python(server.namesrv, "cached", "push-100", plan.cached)[0]
     report.bars = [
         *(
             Bar(
                 name=case_of(size).removesuffix(" [1/s]"),
-                measured=ratio(shown, case_of(size)),
+                measured=ratio(sampling, case_of(size)),
                 at_least=least,
                 unit="x",
             )
             for size, least in SIZES.items()
         ),
-        Bar(name=P99.removesuffix(" [us]"), measured=ratio(shown, P99), at_most=P99_MAX, unit="x"),
+        Bar(
+            name=P99.removesuffix(" [us]"), measured=ratio(sampling, P99), at_most=P99_MAX, unit="x"
+        ),
         Bar(
             name="a cached message of 100 bytes",
             measured=round(each, 1),
@@ -101,9 +103,9 @@ def case_of(size: int) -> str:
     return f"{size} bytes [1/s]"
 
 
-def ratio(shown: Sampling, case: str) -> float:
+def ratio(sampling: Sampling, case: str) -> float:
     """Our rate relative to Java's, as medians."""
-    return round(shown.median(case, PYTHON) / max(1e-9, shown.median(case, JAVA)), 2)
+    return round(sampling.median(case, PYTHON) / max(1e-9, sampling.median(case, JAVA)), 2)
 
 
 def python(*words: str | float) -> list[float]:
@@ -124,7 +126,7 @@ def main() -> int:
     parser = command_line("push", __doc__, quick="a smoke test of half a minute")
     arguments = parser.parse_args()
     report = run(QUICK if arguments.quick else FULL)
-    return results.conclude(report, is_kept=not arguments.quick)
+    return results.conclude(report, is_saved=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -57,27 +57,29 @@ def run(plan: Plan = FULL) -> Report:
         notes={"plan": "full" if plan is FULL else "quick", "message bytes": SIZE},
     )
     with tempfile.TemporaryDirectory() as folder, RockgateServer(rocketmq=True) as server:
-        shown = Sampling(report)
+        sampling = Sampling(report)
         java = Client(Path(folder))
         for turn in range(plan.rounds):
             topic = f"sdk-{turn}"
             for name, loop in ((PYTHON, "asyncio"), (UVLOOP, "uvloop")):
                 words = (server.namesrv, topic, plan.seconds)
                 rate, micros = python(*words, "one", 1, loop)
-                shown.add(ONE, name, rate)
-                shown.add(ONE_MEDIAN, name, micros)
-                shown.add(MANY, name, python(*words, "many", IN_FLIGHT, loop)[0])
-                shown.add(BATCHES, name, python(*words, "batch", BATCH, loop)[0])
+                sampling.add(ONE, name, rate)
+                sampling.add(ONE_MEDIAN, name, micros)
+                sampling.add(MANY, name, python(*words, "many", IN_FLIGHT, loop)[0])
+                sampling.add(BATCHES, name, python(*words, "batch", BATCH, loop)[0])
             rate, micros = java.run(server.namesrv, "sync", topic, plan.seconds, 1)
-            shown.add(ONE, JAVA, rate)
-            shown.add(ONE_MEDIAN, JAVA, micros)
+            sampling.add(ONE, JAVA, rate)
+            sampling.add(ONE_MEDIAN, JAVA, micros)
             for case, mode, number in ((MANY, "async", IN_FLIGHT), (BATCHES, "batch", BATCH)):
                 rate, _ = java.run(server.namesrv, mode, topic, plan.seconds, number)
-                shown.add(case, JAVA, rate)
+                sampling.add(case, JAVA, rate)
     report.bars = [
         Bar(
             name=case.removesuffix(" [1/s]"),
-            measured=round(shown.median(case, PYTHON) / max(1e-9, shown.median(case, JAVA)), 2),
+            measured=round(
+                sampling.median(case, PYTHON) / max(1e-9, sampling.median(case, JAVA)), 2
+            ),
             at_least=RATE_MIN,
             unit="x",
         )
@@ -110,7 +112,7 @@ def main() -> int:
     parser = command_line("sdk", __doc__, quick="a smoke test of half a minute")
     arguments = parser.parse_args()
     report = run(QUICK if arguments.quick else FULL)
-    return results.conclude(report, is_kept=not arguments.quick)
+    return results.conclude(report, is_saved=not arguments.quick)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from bench.peers import PeerError, jars
-from bench.peers.kept import kept, user_cache
+from bench.peers.cached_directory import cached_directory, user_cache
 from bench.peers.tools import find_java
 from tests.gates import is_ci
 
@@ -95,7 +95,7 @@ def java_program(folder: Path, pom: str, main: str, *more: str) -> list[str]:
         run([compiler, "-d", str(aside), "-cp", f"{aside}/*", *map(str, sources)], folder)
 
     try:
-        made = kept(entry(f"{folder.name}-{pom}", [file, *sources]), fill)
+        made = cached_directory(entry(f"{folder.name}-{pom}", [file, *sources]), fill)
         java = find_java()
     except PeerError as error:
         raise CannotRun(str(error)) from error
@@ -111,7 +111,7 @@ def go_program(folder: Path) -> list[str]:
     def fill(aside: Path) -> None:
         run([go, "build", "-o", f"{aside}/program", "."], folder, {"GOTOOLCHAIN": "local"})
 
-    made = kept(entry(folder.name, sources), fill)
+    made = cached_directory(entry(folder.name, sources), fill)
     return [str(made / "program")]
 
 
@@ -126,7 +126,7 @@ def node_program(folder: Path, main: str) -> list[str]:
             shutil.copy(each, aside / each.name)
         run([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], aside)
 
-    return [node, str(kept(entry(folder.name, sources), fill) / main)]
+    return [node, str(cached_directory(entry(folder.name, sources), fill) / main)]
 
 
 def debian_program(name: str, *packages: str) -> list[str]:
@@ -150,7 +150,7 @@ def debian_program(name: str, *packages: str) -> list[str]:
             run([dpkg, "-x", str(each), str(aside)], aside)
             each.unlink()
 
-    made = kept(cache_directory() / f"{name}-of-debian", fill)
+    made = cached_directory(cache_directory() / f"{name}-of-debian", fill)
     libraries = {str(each.parent) for each in made.glob("usr/lib/**/*.so.*")}
     path = os.pathsep.join(sorted(libraries))
     return ["env", f"LD_LIBRARY_PATH={path}", str(made / "usr" / "bin" / name)]

@@ -11,7 +11,7 @@ from pathlib import Path
 from behaviours.bringing import entry, run
 from behaviours.running import Answering
 from bench.peers import jars, rocketmq
-from bench.peers.kept import kept
+from bench.peers.cached_directory import cached_directory
 from bench.peers.tools import find_java
 
 HERE = Path(__file__).resolve().parents[1] / "rocketmq-tools"
@@ -30,7 +30,7 @@ class MqAdmin(Answering):
             compiler = str(java.with_name("javac"))
             run([compiler, "-d", str(aside), "-cp", f"{directory}/*", str(SOURCE)], HERE)
 
-        made = kept(entry(f"{line}-tools", [SOURCE]), fill)
+        made = cached_directory(entry(f"{line}-tools", [SOURCE]), fill)
         # 4.9 insists on a file for its log.
         (folder / "conf").mkdir(exist_ok=True)
         (folder / "conf" / "logback_tools.xml").write_text(rocketmq.OLD_LOGBACK)

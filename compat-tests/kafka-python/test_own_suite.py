@@ -21,7 +21,7 @@ import pytest
 from behaviours.bringing import CannotRun, cache_directory, leave_out, run
 from behaviours.features import SUITE
 from bench.peers import KafkaPeer
-from bench.peers.kept import kept
+from bench.peers.cached_directory import cached_directory
 from tests.gateway.server import ROOT, RunningServer
 
 HERE = Path(__file__).resolve().parent
@@ -90,7 +90,7 @@ def brought() -> Path:
         shutil.rmtree(folder.parent / "kafka")
         folder.parent.rename(aside / "suite")
 
-    return kept(cache_directory() / f"kafka-python-{VERSION}-suite", fill) / "suite"
+    return cached_directory(cache_directory() / f"kafka-python-{VERSION}-suite", fill) / "suite"
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from bench.peers.kept import kept, user_cache
+from bench.peers.cached_directory import cached_directory, user_cache
 
 
 def test_a_directory_is_filled_once_and_found_again(tmp_path: Path) -> None:
@@ -15,7 +15,7 @@ def test_a_directory_is_filled_once_and_found_again(tmp_path: Path) -> None:
         (aside / "file").write_text("x")
 
     target = tmp_path / "cache" / "entry"
-    assert kept(target, fill) == kept(target, fill) == target
+    assert cached_directory(target, fill) == cached_directory(target, fill) == target
     assert (target / "file").read_text() == "x"
     assert len(calls) == 1 and not calls[0].exists()
 
@@ -27,9 +27,9 @@ def test_what_could_not_be_filled_leaves_nothing_and_is_tried_again(tmp_path: Pa
 
     target = tmp_path / "entry"
     with pytest.raises(OSError, match="no room"):
-        kept(target, fail)
+        cached_directory(target, fail)
     assert [path.name for path in tmp_path.iterdir()] == ["entry.lock"]
-    assert kept(target, lambda aside: None).is_dir()
+    assert cached_directory(target, lambda aside: None).is_dir()
 
 
 def test_the_cache_is_the_user_s(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def user_cache(environ: Mapping[str, str] = os.environ) -> Path:
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rockgate"
 
 
-def kept(target: Path, fill: Callable[[Path], None]) -> Path:
+def cached_directory(target: Path, fill: Callable[[Path], None]) -> Path:
     """Return `target`, filled by `fill` if it does not exist; an error of `fill` leaves nothing."""
     if target.is_dir():
         return target
