@@ -13,7 +13,12 @@ from typing import Annotated, Any
 
 import pytest
 from faststream import AckPolicy, BaseMiddleware, Context, Depends, FastStream, Header, TestApp
-from faststream.exceptions import FeatureNotSupportedException, NackMessage, SetupError
+from faststream.exceptions import (
+    FeatureNotSupportedException,
+    NackMessage,
+    RejectMessage,
+    SetupError,
+)
 from faststream.specification import AsyncAPI
 from pydantic import BaseModel
 from tests.gateway.server import RunningServer
@@ -219,6 +224,23 @@ async def test_the_policy_decides_about_a_message_whose_handler_fails(
         if comes_again:
             await until(lambda: len(seen) == 2, "it came again")
     assert seen == ["fails"] * (2 if comes_again else 1)
+
+
+async def test_a_message_that_is_rejected_is_a_dead_letter_at_once(
+    broker: RocketBroker, name_server: str, topic: str
+) -> None:
+    tries: list[int] = []
+
+    @broker.subscriber(topic, "new")
+    async def handle(text: str, message: Annotated[RocketMessage, Context()]) -> None:
+        tries.append(message.raw_message.tries)
+        raise RejectMessage
+
+    async with running(broker):
+        await broker.publish("one tea", topic, tag="new")
+        await until(lambda: tries, "it came")
+    letter = await one_of(name_server, f"%DLQ%{broker.group}")
+    assert (letter.body, tries) == (b"one tea", [1])
 
 
 async def test_a_message_that_was_handled_does_not_come_to_the_next_member(

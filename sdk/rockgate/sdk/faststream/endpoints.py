@@ -19,7 +19,7 @@ from faststream.specification.asyncapi.utils import resolve_payloads
 from faststream.specification.schema import Message, Operation, PublisherSpec, SubscriberSpec
 
 from rockgate.sdk.consumer.consumer import Consumer
-from rockgate.sdk.consumer.delivery.redelivery import Retry
+from rockgate.sdk.consumer.delivery.redelivery import DeadLetter, Retry
 from rockgate.sdk.faststream.messages import Decision, RocketCommand, RocketMessage
 from rockgate.sdk.message import Delay
 from rockgate.sdk.received import Received
@@ -37,7 +37,7 @@ class SubscriberConfig(SubscriberUsecaseConfig):
 
     @property
     def ack_policy(self) -> AckPolicy:
-        """A message whose handler fails comes again, unless somebody says otherwise."""
+        """By default a message whose handler fails is redelivered."""
         given: AckPolicy
         for given in (self._ack_policy, self._outer_config.ack_policy):
             if given is not EMPTY:
@@ -93,16 +93,18 @@ class RocketSubscriber(SubscriberUsecase[Any]):
         await super().stop()
 
     async def deliver(self, message: Received) -> None:
-        """The consumer's listener: it returns for a message that was acknowledged or rejected.
+        """The consumer's listener: it returns if the message was acknowledged, and raises if not.
 
-        Without a decision the message comes again: its handler was stopped, or forgot to decide.
+        Without a decision the message is redelivered: its handler was stopped, or did not decide.
         """
         decision = self._decisions[message] = Decision()
         try:
             await self.consume(message)
         finally:
             del self._decisions[message]
-        if decision.status not in (AckStatus.ACKED, AckStatus.REJECTED):
+        if decision.status is AckStatus.REJECTED:
+            raise DeadLetter
+        if decision.status is not AckStatus.ACKED:
             raise Retry(after=decision.after)
 
     def get_log_context(self, message: StreamMessage[Any] | None) -> dict[str, str]:

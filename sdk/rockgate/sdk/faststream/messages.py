@@ -68,7 +68,7 @@ class RocketMessage(StreamMessage[Any]):
         await super().nack()
 
     async def reject(self) -> None:
-        """Do not deliver it again."""
+        """Do not deliver it again: it goes to the group's dead letters."""
         self._decision.take(AckStatus.REJECTED)
         await super().reject()
 
