@@ -5,9 +5,11 @@ the base dependencies that are installed here.
 """
 
 import os
+import re
 import subprocess
 import sys
-from importlib.metadata import distribution
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
@@ -79,18 +81,48 @@ MISTAKES = {
 }
 
 
+WITH_FASTSTREAM = """
+from typing import Annotated, assert_type
+from faststream import Context, FastStream
+from rockgate.sdk import Received, SendResult
+from rockgate.sdk.faststream import RocketBroker, RocketMessage, RocketReply
+
+broker = RocketBroker("127.0.0.1:9876", group="billing")
+app = FastStream(broker)
+
+@broker.subscriber("orders", "new")
+@broker.publisher("invoices", tag="due")
+async def bill(order: dict[str, int], message: Annotated[RocketMessage, Context()]) -> str:
+    assert_type(message.raw_message, Received)
+    return str(order["cents"])
+
+async def main() -> None:
+    assert_type(await broker.publish({"cents": 250}, "orders", tag="new", key="o-1"), SendResult)
+    assert_type(await broker.request("price?", "prices"), RocketReply)
+    await app.run()
+"""
+
+
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of a new environment with the wheel and its base dependencies."""
-    folder = tmp_path_factory.mktemp("typed") / "venv"
+    return environment(wheel, tmp_path_factory.mktemp("typed") / "venv", BASE_DEPENDENCIES)
+
+
+def environment(wheel: Path, folder: Path, dependencies: Iterable[str]) -> Path:
+    """The interpreter of a new environment with the wheel and links to what is installed here."""
     run(sys.executable, "-m", "venv", "--without-pip", folder)
     python = folder / "bin" / "python"
     install = ("pip", "install", "--quiet", "--offline", "--no-index", "--no-deps")
     run(sys.executable, "-m", "uv", *install, "--python", python, wheel)
     [packages] = folder.glob("lib/python*/site-packages")
-    for name in BASE_DEPENDENCIES:
+    for name in dependencies:
         installed = distribution(name)
-        for top in {path.parts[0] for path in installed.files or () if path.parts[0] != ".."}:
+        for top in {
+            path.parts[0]
+            for path in installed.files or ()
+            if path.parts[0] not in ("..", "__pycache__")
+        }:
             (packages / top).symlink_to(Path(str(installed.locate_file(top))))
     return python
 
@@ -110,6 +142,14 @@ def test_a_program_over_the_whole_sdk_is_strictly_typed(python: Path, tmp_path: 
     assert (answer.returncode, answer.stdout) == (0, "")
 
 
+def test_a_program_with_faststream_is_strictly_typed(wheel: Path, tmp_path: Path) -> None:
+    dependencies = BASE_DEPENDENCIES | closure("faststream", "pydantic")
+    python = environment(wheel, tmp_path / "venv", dependencies)
+    (tmp_path / "program.py").write_text(WITH_FASTSTREAM)
+    answer = checked(python, tmp_path)
+    assert (answer.returncode, answer.stdout) == (0, "")
+
+
 @pytest.mark.parametrize(("number", "name"), list(enumerate(MISTAKES)), ids=MISTAKES)
 def test_a_mistake_is_found_by_the_type_checker(number: int, name: str, told: list[str]) -> None:
     _, code = MISTAKES[name]
@@ -124,6 +164,23 @@ def test_a_program_of_the_new_environment_sees_the_wheel(python: Path, tmp_path:
     program = "import rockgate.sdk, rockgate.sdk.blocking as b; print(b.__file__)"
     answer = run(python, "-c", program, folder=tmp_path)
     assert answer.stdout.startswith(str(python.parent.parent))
+
+
+def closure(*names: str) -> set[str]:
+    """Distributions and all that they need, without what only their extras do."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        try:
+            required = distribution(name).requires or ()
+        except PackageNotFoundError:
+            continue  # for another Python or system
+        if name not in found:
+            found.add(name)
+            plain = (line for line in required if "extra ==" not in line)
+            waiting += [re.split(r"[^\w.-]", line)[0].replace("_", "-") for line in plain]
+    return found
 
 
 def checked(python: Path, folder: Path) -> subprocess.CompletedProcess[str]:

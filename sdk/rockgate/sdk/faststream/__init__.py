@@ -22,6 +22,6 @@ except ImportError:
 
 from rockgate.sdk.faststream.broker import RocketBroker
 from rockgate.sdk.faststream.endpoints import RocketPublisher, RocketSubscriber
-from rockgate.sdk.faststream.messages import RocketMessage
+from rockgate.sdk.faststream.messages import RocketMessage, RocketReply
 
-__all__ = ["RocketBroker", "RocketMessage", "RocketPublisher", "RocketSubscriber"]
+__all__ = ["RocketBroker", "RocketMessage", "RocketPublisher", "RocketReply", "RocketSubscriber"]

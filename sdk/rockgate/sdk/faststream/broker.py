@@ -34,7 +34,7 @@ from rockgate.sdk.faststream.endpoints import (
     TopicPublished,
     TopicSubscribed,
 )
-from rockgate.sdk.faststream.messages import RocketCommand, RocketMessage, RocketProducer
+from rockgate.sdk.faststream.messages import RocketCommand, RocketProducer, RocketReply
 from rockgate.sdk.message import Delay, check_group
 from rockgate.sdk.producer.producer import Producer
 from rockgate.sdk.results import SendResult
@@ -285,7 +285,7 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
         tag: str | None = None,
         headers: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
-    ) -> RocketMessage:
+    ) -> RocketReply:
         """Send a message and wait for the reply of whoever consumes it."""
         cmd = RocketCommand(
             message,
@@ -296,5 +296,5 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
             correlation_id=correlation_id or self.config.id_generator(),
             _publish_type=PublishType.REQUEST,
         )
-        reply: RocketMessage = await self._basic_request(cmd, producer=self.config.producer)
+        reply: RocketReply = await self._basic_request(cmd, producer=self.config.producer)
         return reply

@@ -20,7 +20,7 @@ from faststream.specification.schema import Message, Operation, PublisherSpec, S
 
 from rockgate.sdk.consumer.consumer import Consumer
 from rockgate.sdk.consumer.delivery.redelivery import DeadLetter, Retry
-from rockgate.sdk.faststream.messages import Decision, RocketCommand, RocketMessage
+from rockgate.sdk.faststream.messages import Decision, RocketCommand, RocketMessage, RocketReply
 from rockgate.sdk.message import Delay
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import SendResult
@@ -193,7 +193,7 @@ class RocketPublisher(PublisherUsecase):
         )
         return await self._send(cmd, ())
 
-    async def request(self, message: Any, /, *, correlation_id: str | None = None) -> RocketMessage:
+    async def request(self, message: Any, /, *, correlation_id: str | None = None) -> RocketReply:
         """Send a message to its topic and wait for the reply of whoever consumes it."""
         cmd = RocketCommand(
             message,
@@ -202,7 +202,7 @@ class RocketPublisher(PublisherUsecase):
             correlation_id=correlation_id,
             _publish_type=PublishType.REQUEST,
         )
-        reply: RocketMessage = await self._basic_request(cmd, producer=self._outer_config.producer)
+        reply: RocketReply = await self._basic_request(cmd, producer=self._outer_config.producer)
         return reply
 
     async def _publish(self, cmd: PublishCommand, *, _extra_middlewares: Iterable[Any]) -> None:

@@ -41,20 +41,11 @@ class Decision:
             self.status, self.after = status, after
 
 
-class RocketMessage(StreamMessage[Any]):
-    """A message as FastStream knows it; `raw_message` is the SDK's `Received`, or a `Reply`."""
+class RocketMessage(StreamMessage[Received]):
+    """A message as FastStream knows it; `raw_message` is the SDK's."""
 
-    def __init__(self, raw: Received | Reply, decision: Decision) -> None:
-        properties = raw.properties
-        super().__init__(
-            raw_message=raw,
-            body=raw.body,
-            headers={name: text for name, text in properties.items() if name not in RESERVED},
-            content_type=properties.get(CONTENT_TYPE),
-            correlation_id=properties.get(CORRELATION_ID) or properties.get(names.CORRELATION_ID),
-            reply_to=properties.get(names.REPLY_TO_CLIENT, ""),
-            message_id=raw.message_id if isinstance(raw, Received) else None,
-        )
+    def __init__(self, raw: Received, decision: Decision) -> None:
+        super().__init__(raw, message_id=raw.message_id, **_common(raw))
         self._decision = decision
 
     async def ack(self) -> None:
@@ -71,6 +62,24 @@ class RocketMessage(StreamMessage[Any]):
         """Do not deliver it again: it goes to the group's dead letters."""
         self._decision.take(AckStatus.REJECTED)
         await super().reject()
+
+
+class RocketReply(StreamMessage[Reply]):
+    """What another client replied to a request."""
+
+    def __init__(self, raw: Reply) -> None:
+        super().__init__(raw, **_common(raw))
+
+
+def _common(raw: Received | Reply) -> dict[str, Any]:
+    properties = raw.properties
+    return {
+        "body": raw.body,
+        "headers": {name: text for name, text in properties.items() if name not in RESERVED},
+        "content_type": properties.get(CONTENT_TYPE),
+        "correlation_id": properties.get(CORRELATION_ID) or properties.get(names.CORRELATION_ID),
+        "reply_to": properties.get(names.REPLY_TO_CLIENT, ""),
+    }
 
 
 class RocketCommand(PublishCommand):
@@ -115,8 +124,8 @@ class RocketProducer:
         self.sdk: Producer | None = None
         """Open while the broker is connected."""
 
-    async def _parse(self, raw: Reply) -> RocketMessage:
-        return RocketMessage(raw, Decision())
+    async def _parse(self, raw: Reply) -> RocketReply:
+        return RocketReply(raw)
 
     async def publish(self, cmd: RocketCommand) -> SendResult:
         """Send a message, or the reply to a request."""
