@@ -46,6 +46,7 @@ class BlockingPullConsumer(Face):
     queues = Waiting(PullConsumer.queues)
     balanced = OnLoop(PullConsumer.balanced)
     pull = Waiting(PullConsumer.pull)
+    known_offset = OnLoop(PullConsumer.known_offset)
     committed = Waiting(PullConsumer.committed)
     commit = OnLoop(PullConsumer.commit)
     persist = Waiting(PullConsumer.persist)
