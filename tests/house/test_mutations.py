@@ -21,6 +21,11 @@ def test_every_mutation_is_of_a_row_that_a_test_here_shows() -> None:
     assert [each.row for each in load() if not shown_in(each.row, marks)] == []
 
 
+def test_a_test_that_a_mutation_names_is_there() -> None:
+    named = {each.test.partition("::")[0] for each in load() if each.test}
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
 def test_the_sample_is_spread_over_the_chapters() -> None:
     sampled = {each.row for each in load()}
     assert len(sampled) >= SAMPLE_MIN

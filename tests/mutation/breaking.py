@@ -44,6 +44,8 @@ class Mutation:
     by: str
     why: str
     """What is broken, in a clause."""
+    test: str = ""
+    """The one that has to notice by itself, in place of those with the row's mark."""
 
     @property
     def name(self) -> str:
@@ -92,7 +94,8 @@ class Scratch:
         text = path.read_text(encoding="utf-8")
         path.write_text(mutation.applied(text), encoding="utf-8")
         try:
-            status = self._run(shown_in(mutation.row, self._marks), "-x")
+            tests = [mutation.test] if mutation.test else shown_in(mutation.row, self._marks)
+            status = self._run(tests, "-x")
         except subprocess.TimeoutExpired:
             return Verdict.LATE
         finally:
