@@ -50,6 +50,7 @@ async def test_a_lock_that_had_expired_is_worth_nothing_if_another_member_went_o
     await brokers.close()
 
 
+@pytest.mark.row("ORD-10")
 @virtual
 async def test_a_queue_without_its_lock_is_not_committed() -> None:
     brokers = Brokers(LAPSED)
