@@ -37,7 +37,7 @@ class NotReachable(PipelineError):
 
 
 class UnknownTopic(PipelineError):
-    """The topic is not there."""
+    """The topic does not exist."""
 
 
 class WrongCheckpoint(PipelineError):

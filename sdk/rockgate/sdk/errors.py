@@ -8,7 +8,7 @@
     ├── Overloaded           too many requests wait for their turn; nothing was sent
     ├── Unreachable          the connection could not be made, or broke before the answer came
     │   └── NotRocketMQ      something else answers at that port
-    ├── TimedOut             no answer in time; the request may have taken effect all the same
+    ├── TimedOut             no answer in time; the request may still have taken effect
     ├── Refused              the peer answered with an error: `code` and `remark` are its own
     ├── SendFailed           every attempt failed; `attempts` says where and why, `sent` what went
     └── Closed               the client is closed, or was never opened

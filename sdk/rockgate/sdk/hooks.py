@@ -130,11 +130,11 @@ class Consuming:
         self.messages = messages
         """Of one topic and one queue."""
         self.is_iterated = is_iterated
-        """Whether there is no listener: somebody has asked for the message."""
+        """Whether the messages were iterated or polled, and not given to a listener."""
         self.kind: ConsumeKind | None = None
         """None before the end."""
         self.done_count = 0
-        """So many messages are done, from the first on; the rest comes again."""
+        """How many messages are done, from the first on; the rest is redelivered."""
         self.took_s = 0.0
         self.error: BaseException | None = None
         self.notes: dict[object, Any] = {}

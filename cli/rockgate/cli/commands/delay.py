@@ -20,7 +20,7 @@ app = typer.Typer(
 )
 
 LOOKED_MAX: Final = 100_000
-"""Up to so many are looked at without being asked to: it takes about a second."""
+"""How many are read without being asked to: it takes about a second."""
 LIMIT_MAX: Final = 999
 
 LIST_EXAMPLES = """

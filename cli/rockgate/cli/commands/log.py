@@ -1,4 +1,4 @@
-"""`rockgate log`: look at a data directory, check it, and end a log that is damaged.
+"""`rockgate log`: print and check a data directory, and truncate a damaged log.
 
 A thin layer: checking, printing and truncating are up to the store (`rockgate.store.check`).
 """

@@ -23,7 +23,7 @@ READ_BYTES: Final = 1 << 18
 LINE_BYTES_MAX: Final = 64 << 20
 _CHUNKS_AHEAD: Final = 16
 OUT_SECONDS: Final = 1.0
-"""How long somebody who ends a command waits for what is being written."""
+"""How long an interrupted command waits for output that is being written."""
 
 
 async def chunks(descriptor: int) -> AsyncIterator[bytes]:

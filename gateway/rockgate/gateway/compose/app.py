@@ -56,7 +56,7 @@ from rockgate.store.upkeep.steps import Steps
 INTERRUPTED_STATUS = 130
 HTTP_BACKLOG = 64
 OWN_FILES = 256
-"""Descriptors kept back from connections, for the log's files and the listeners themselves."""
+"""Descriptors reserved for the log's files and the listeners themselves."""
 KEYS_SECONDS = 0.01
 """How long keys of single messages wait, so that many are put together: a turn takes them all."""
 log = logging.getLogger(__name__)

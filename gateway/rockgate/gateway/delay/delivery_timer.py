@@ -16,12 +16,12 @@ from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.store.errors import DiskFailed
 
 WAIT_MS_MAX = 1_000
-"""How long nobody looks at most: the time may be set, and a step of the clock is noticed."""
+"""The longest the timer sleeps, so that a change of the system clock is noticed."""
 FAILED_MS = 1_000
 TOLD_EVERY = 60
-"""Of consecutive failures, a second apart, one in so many is logged."""
+"""One in this many consecutive failures, a second apart, is logged."""
 GATHER_MS = 4
-"""How long after a delivery the next one is, if not more is due than a step can take."""
+"""Pause between two deliveries, unless more is due than one step delivers."""
 log = logging.getLogger(__name__)
 
 

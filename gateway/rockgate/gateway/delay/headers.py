@@ -44,10 +44,10 @@ HINT: Final = re.compile(rb"DELAY|DELIVER")
 _NUMBER: Final = re.compile(rb"-?[0-9]{1,18}")
 
 POLITE_RECORDS: Final = 50
-"""Records that a thread looks at before it lets others run: about half a millisecond."""
+"""Records that a thread reads before it yields to others: about half a millisecond."""
 
 Asked = tuple[int, int, bool]
-"""A Wait as it is held by the million: the garbage collector does not look at plain tuples."""
+"""A Wait as a plain tuple: there may be millions, and the garbage collector skips those."""
 Opened = Sifter[Asked]
 
 

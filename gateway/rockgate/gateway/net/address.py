@@ -60,8 +60,8 @@ CLOSED = Address("off", 0)
 def is_this_machine(local: Address, remote: Address) -> bool:
     """Whether a connection's other end is on this machine.
 
-    It comes from a loopback address, or from the very address that it came to: no other machine
-    can have that one.
+    It comes from a loopback address, or from the same address that it came to, which no other
+    machine can have.
     """
     try:
         there = ipaddress.ip_address(remote.host.partition("%")[0])

@@ -70,7 +70,7 @@ class Budget:
         """Release bytes, and wake the waiters once enough of the budget is free."""
         self.used -= size
         assert self.used >= 0, f"{-self.used} bytes were given that nobody took"
-        # Once only what is not whole is left, waiting for more to come back would be for ever.
+        # Once only incomplete requests are left, nothing more would ever be released.
         if self._waiting and self.used <= max(self.bytes_max * 3 // 4, self.incomplete):
             waiting, self._waiting = self._waiting, {}
             for resume in waiting:

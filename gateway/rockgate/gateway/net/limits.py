@@ -63,5 +63,5 @@ class Limits:
 
     @property
     def look_seconds(self) -> float:
-        """How often a session must look at its clock to keep every bound."""
+        """How often a session must check its clock to enforce every limit."""
         return min(self.idle_seconds_max, self.frame_seconds_max, self.unread_seconds_max)

@@ -21,7 +21,7 @@ CHUNK_SIZE = 64 << 10
 TURN_BYTES: Final = 2 << 20
 """What large requests may receive in one turn: a millisecond or two of the kernel's work."""
 LEAST_BYTES: Final = 16 << 10
-"""What can be received in a turn whose bytes are spent: a transport cannot be told "none"."""
+"""What can be received in a turn whose bytes are spent: a transport does not accept "none"."""
 RESUMED_MAX: Final = 4
 """How many connections read on in a turn. The first that the kernel names may take all of it, so
 few are asked, that each comes first in its time; and more than one, because some have nothing."""

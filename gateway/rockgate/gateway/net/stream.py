@@ -51,7 +51,7 @@ class Framed(Protocol[T]):
         """Where the next bytes of something large belong, if they may come there."""
 
     def filled(self, count: int, /) -> list[T]:
-        """So many bytes came into the room."""
+        """Process the `count` bytes that were received into the room."""
 
     def forget(self) -> None:
         """Release everything received: the connection is gone."""
@@ -115,10 +115,10 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._room: memoryview | None = None
         self._watch = Watch(limits, clock.time())
         self._timer: Timer | None = None
-        # Handed out by the connection and not started yet; started and not answered yet.
+        # Returned by the connection and not started yet; started and not answered yet.
         self._backlog: deque[T] = deque()
         self._waiting: dict[Any, Any] = {}
-        # Received, but of nothing that the connection has handed out.
+        # Received, but of nothing that the connection has returned.
         self._partial_bytes = 0
         # Written while the client left too much unread.
         self._written_bytes = 0
@@ -140,7 +140,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
 
     @abstractmethod
     def _accept(self, came: list[T]) -> None:
-        """Put what the connection handed out into the backlog."""
+        """Put what the connection returned into the backlog."""
 
     @abstractmethod
     def _start_all(self) -> None:
@@ -269,7 +269,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         budget.forget(self._go_on)
         budget.give(held)
 
-    # Going on
+    # Progress
 
     def _go_on(self, came: int = 0) -> None:
         """Process what was received, start requests, write responses, read within the limits."""

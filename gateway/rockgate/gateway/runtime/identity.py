@@ -1,8 +1,8 @@
 """The identity of a server, stored in its data directory: node id and cluster id.
 
-Clients remember both, so a restart must not change them. They are kept in `identity.json`, written
-aside, synced and renamed. The cluster id has Kafka's form: 16 random bytes as 22 characters of
-URL-safe base64.
+Clients remember both, so a restart must not change them. `identity.json` has them; it is written
+to a temporary file, synced and renamed. The cluster id has Kafka's form: 16 random bytes as 22
+characters of URL-safe base64.
 """
 
 import base64

@@ -6,7 +6,7 @@ What threads have freed could not be given back from heaps of their own, so ther
 A full garbage collection of a server with 10,000 topics took 56-129 ms, in the middle of whatever
 the loop was doing; what is there at the start never becomes garbage, so it is left out of them.
 A collection of what is younger took 51-72 ms when 400,000 objects were young together, as they are
-in a request of 100,000 things; with the thresholds here it looks at some 30,000 in a tenth of it.
+in a request of 100,000 things; with the thresholds here it visits some 30,000 in a tenth of it.
 The loop waited up to 5 ms, Python's default, for threads that compute a little beside it (write a
 snapshot's bytes, count what was flushed), and with a millisecond it waits for one.
 """
@@ -56,10 +56,10 @@ def tune_collector() -> None:
 class Freezer:
     """Freezes again whenever there are many more topics: they live until they are deleted.
 
-    What is frozen while it is garbage stays for ever, so what is young is collected first. What is
-    old is not looked at, because that takes as long as a full collection: 255 ms in the middle of a
-    request that creates 100,000 topics. So whatever lives long and is then let go of, as a topic or
-    a fetch session, must not be a cycle. Topics that come and go are no reason to freeze.
+    Garbage that is frozen is never freed, so the young generations are collected first. The old
+    one is not, because that takes as long as a full collection: 255 ms in the middle of a
+    request that creates 100,000 topics. So a long-lived object that is released later, such as a
+    topic or a fetch session, must not be a cycle. Topics that come and go are no reason to freeze.
     """
 
     def __init__(self, topic_count: Callable[[], int]) -> None:

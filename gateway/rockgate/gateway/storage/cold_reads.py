@@ -14,7 +14,7 @@ from rockgate.store.api.queues import Unit
 
 
 class ColdReads:
-    """Brings in entries of one store's log."""
+    """Loads entries of one store's log."""
 
     def __init__(self, residency: PageResidency, log: Log) -> None:
         self._residency = residency

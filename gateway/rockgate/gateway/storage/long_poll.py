@@ -28,7 +28,7 @@ T = TypeVar("T")
 LOOKS_PER_TURN = 64
 """Polls asked before others get their turn: a thousand may wait for one queue."""
 SECONDS_PER_TURN = 0.005
-"""And not for longer than this: a filter may have much to look at."""
+"""And not for longer than this: a filter may have to read much."""
 
 
 class Watcher(Protocol):
@@ -72,7 +72,7 @@ class Poll(Generic[Result]):
             return
         try:
             result = self._look(is_last)
-        except Exception as error:  # noqa: BLE001  # the one who waits is told, whatever it is
+        except Exception as error:  # noqa: BLE001  # the waiter gets it, whatever it is
             self.future.set_exception(error)
             return
         if result is not None:
@@ -183,8 +183,8 @@ class PollRegistry:
     ) -> asyncio.Future[Result]:
         """Wait until `look` has something to say, or `wait_ms` are over.
 
-        `look` is called with False after a change of one of the queues, and returns None to go
-        on waiting; with True when time is up, and then returns what there is.
+        `look` is called with False after a change of one of the queues, and returns None to wait
+        longer; with True when time is up, and then returns what there is.
         """
         poll = self.begin(wait_ms, look, on_end)
         poll.queues = tuple(queues)
@@ -230,7 +230,7 @@ class PollRegistry:
             return
         for queue in list(self._unflushed):
             if queue.last_position < flushed:
-                # The last of it is shown; otherwise there is a flush to come.
+                # All of it is visible now; otherwise there is a flush to come.
                 del self._unflushed[queue]
             self.wake_changed(queue)
 

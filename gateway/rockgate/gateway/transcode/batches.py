@@ -4,9 +4,9 @@ docs/internals/mapping.md has the dictionary. The loop over entries makes a list
 them once; the usual envelope is read by one unpacking, and the usual property costs one look into a
 table of names. Messages that are alike, as those of one producer often are, are put together column
 by column, in half of that time. Whatever is unusual about a message goes through
-`dictionary.read_message`. Tests compare the three. A batch ends behind the message that brings what
-came out of compressed bodies to INFLATED_BYTES_MAX, in front of one that a thread has still to
-open, and in front of one whose time cannot be told by its difference from the first one's.
+`dictionary.read_message`. Tests compare the three. A batch ends after the message with which
+decompressed bodies reach INFLATED_BYTES_MAX, before one that a thread has yet to decompress, and
+before one whose timestamp cannot be expressed as a difference from the first one's.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ BATCH_BYTES_MIN: Final = 64 << 10
 """Of batches that were made: the next reader of the same messages gets them as they are."""
 
 _STORES_OWN: Final = frozenset((TOPIC_ID, MAX_MS, EPOCH))
-"""Properties that the store gives a moved entry; nobody sent them."""
+"""Properties that the store adds to a moved entry; no producer sent them."""
 
 _NAMES_MAX: Final = 4096
 _NAME_SIZE_MAX: Final = 64

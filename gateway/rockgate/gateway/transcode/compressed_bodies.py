@@ -65,7 +65,7 @@ class CompressedBodies:
         return None
 
     def _begin(self) -> None:
-        """Let a thread open what waits longest, if one is free."""
+        """Let a thread decompress the body that waits longest, if one is free."""
         while self._waiting and self._under_way < AT_ONCE_MAX:
             position = next(iter(self._waiting))
             data, kind = self._waiting.pop(position)

@@ -46,7 +46,7 @@ class RecordKeys:
 def record_keys(body: memoryview, bounds: Bounds = BOUNDS) -> Sequence[bytes]:
     """Return the keys of all records of a batch, each once, in their order.
 
-    Of a batch that is damaged, those in front of the damage; BatchTooLarge if it is too much.
+    Of a damaged batch, those before the damage; BatchTooLarge if it is too large.
     """
     found: dict[bytes, None] = {}
     for _, key in _keys(body, bounds):

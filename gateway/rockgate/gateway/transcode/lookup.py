@@ -24,7 +24,7 @@ from rockgate.store.api.read import FOREVER_MS, Lookup, Slice
 LIGHT_MAX: Final = 16
 """Batches that one query opens on the loop; those behind them are opened by a thread."""
 INDEXES_MAX: Final = 1_000
-"""Records of one batch that are looked at: nobody is given more."""
+"""Records of one batch that are read: no answer has more."""
 End = Callable[[Queue], int]
 """Returns the offset behind the last that readers of a queue may see."""
 

@@ -5,8 +5,8 @@ piece of bytes in which the messages lie one behind the other, so that a pull wi
 slice and a pull of 32 messages does not pay for the ten thousand behind them. All that the messages
 of a batch have in common is packed once.
 
-Control batches have no messages, and records that wait for their time are none. A batch that turns
-out to be damaged has those in front of the damage. Either way all its offsets are stepped over.
+Control batches have no messages, and delayed records are left out. Of a batch that turns out to be
+damaged, the messages before the damage are returned. In each case readers skip all its offsets.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Messages:
         self._is_dense = header.record_count == header.last_offset_delta + 1
         self._chunks: list[_Chunk] = []
         self._marks = Marks(array("Q", (0,)), array("Q", (0,)))
-        """Where every so many-th record starts in the data; of a light batch only the first."""
+        """Where every `CHUNK_COUNT`th record starts in the data; in a light batch the first."""
         if data and not (self._is_dense and self._count <= LIGHT.records_max):
             self._marks = mark_records(data, header, CHUNK_COUNT)
         self._ends: dict[int, int] = {}

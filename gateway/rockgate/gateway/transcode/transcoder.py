@@ -85,7 +85,7 @@ class Transcoder:
         heavy: list[Slice] = []
         message = self.message(found, offset, heavy)
         if heavy:
-            # Nobody has a turn between its opening and this: it is still there.
+            # Nothing else runs between the opening and this, so it is still cached.
             await self.prepare(heavy)
             message = self.message(found, offset)
         return message

@@ -1,9 +1,9 @@
 """Batches of aborted transactions: Kafka consumers skip them, RocketMQ consumers never see them.
 
-A Kafka consumer is told which transactions were aborted. RocketMQ's wire cannot say that, so the
-batches are hidden here, one look at the fold of transactions for each that belongs to any. It is
-asked at every read, not once: what is read lies in front of the last stable offset, where all is
-decided, but nothing here relies on it.
+Answers to Kafka consumers list the aborted transactions. RocketMQ's wire cannot express that, so
+the batches are hidden here, by one lookup in the fold of transactions for each transactional one.
+The lookup is repeated at every read: reads end before the last stable offset, where every
+transaction is decided, but nothing here relies on it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Offsets without a readable record: delayed records and transaction markers.
 
-They are part of the distance between what a group has committed and the end, and no reader ever
-gets anything there: whoever wants to know how many records a group is behind must take them off. A
-fold, so that it can be told without opening a batch: the schedules of delayed records name their
-offsets, and markers are told of by the fold of open transactions, which reads them anyway.
+They count in the distance between a group's committed offset and the end, but no reader ever gets
+a record there, so a group's lag in records must leave them out. This is a fold, so that the lag is
+known without opening a batch: the schedules of delayed records name their offsets, and the fold of
+open transactions, which reads the markers anyway, reports theirs.
 
-A bit for each such offset, in chunks of 4,096 that are there if any is set: 1,000,000 of them in a
-row take 125 KB. What lies before a partition's start is forgotten.
+One bit for each such offset, in chunks of 4,096 that exist if any is set: 1,000,000 of them in a
+row take 125 KB. Offsets before a partition's start are forgotten.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class EmptyOffsets:
     # The fold
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out the chunks of all partitions."""
+        """Yield the chunks of all partitions."""
         for saved in sliced(self._encoded(), self._slice_chunks):
             yield _VERSION + pack_array(saved)
 

@@ -82,7 +82,7 @@ class StableOffsets:
         """Partitions with transactions, open or aborted; others need not be asked about."""
         self._by_producer: dict[int, set[tuple[bytes, int]]] = {}
         self.on_ended: list[Callable[[tuple[bytes, int], int], None]] = []
-        """Told of each marker: its partition and its offset, which holds nothing to be read."""
+        """Called for each marker, with its partition and its offset, where there is no record."""
         topics.on_deleted.append(self._forget_topic)
         topics.on_log_starts.append(self._forget_before)
 
@@ -227,7 +227,7 @@ class StableOffsets:
             )
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all partitions; one with many aborted transactions is several pieces."""
+        """Yield all partitions; one with many aborted transactions is several pieces."""
         for saved in sliced(self._encoded(), self._slice_cost):
             yield _VERSION + pack_array(saved)
 

@@ -27,7 +27,7 @@ class Merging:
     """When files are merged: never, if `files_min` is 0."""
 
     files_min: int = 8
-    """So many small neighbours make a merge."""
+    """How many adjacent small files are merged, at least."""
     bytes_max: int = 128 << 20
     """A file of this size is large enough; merged ones do not become much larger."""
 

@@ -41,7 +41,7 @@ class HadoopFiles:
         return bool(self._system.exists(self._at(path)))
 
     def below(self, path: str) -> list[tuple[str, int]]:
-        """Every file below a path and its size; nothing if the path is not there."""
+        """Every file below a path and its size; nothing if the path does not exist."""
         if not self.exists(path):
             return []
         found, root = [], str(self._root.toString()).rstrip("/") + "/"
@@ -67,7 +67,7 @@ class HadoopFiles:
             self._context.rename(self._at(source), to, self._overwrite)
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Remove files, or folders with all in them; what is not there is passed over."""
+        """Remove files, or folders with all in them; missing ones are skipped."""
         for path in paths:
             self._system.delete(self._at(path), True)
 

@@ -74,7 +74,7 @@ class Files:
         return self._way.exists(path)
 
     def below(self, path: str = "") -> list[File]:
-        """Every file below a path, sorted; nothing if the path is not there."""
+        """Every file below a path, sorted; nothing if the path does not exist."""
         return [File(path=name, size=size) for name, size in sorted(self._way.below(path))]
 
     def folders(self, path: str = "") -> list[str]:
@@ -94,7 +94,7 @@ class Files:
                 self.rename(*chunk[0])
 
     def delete(self, path: str) -> None:
-        """Remove a file, or a folder with all in it; nothing happens if it is not there."""
+        """Remove a file, or a folder with all in it; nothing happens if it does not exist."""
         self._way.delete([path])
 
     def delete_all(self, paths: Sequence[str]) -> None:

@@ -46,7 +46,7 @@ def check_file(text: str, flag: str) -> None:
 
 
 def check_present(text: str, flag: str) -> None:
-    """BadOption, if a folder that is to be read is not there."""
+    """BadOption, if a folder that is to be read does not exist."""
     path = local(text)
     if path is not None and not path.is_dir():
         what = "is a file, expected a directory" if path.exists() else "does not exist"

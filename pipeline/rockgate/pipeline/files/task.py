@@ -40,7 +40,7 @@ class TaskFiles:
         return bool(self._ask("exists", self.uri(path)))
 
     def below(self, path: str) -> list[tuple[str, int]]:
-        """Every file below a path and its size; nothing if the path is not there."""
+        """Every file below a path and its size; nothing if the path does not exist."""
         prefix = f"{path}/" if path else ""
         return [(prefix + name, size) for name, size in self._ask("below", self.uri(path))]
 
@@ -53,7 +53,7 @@ class TaskFiles:
         self._ask("rename", *([self.uri(source), self.uri(to)] for source, to in moves))
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Remove files, or folders with all in them; what is not there is passed over."""
+        """Remove files, or folders with all in them; missing ones are skipped."""
         self._ask("delete", *(self.uri(path) for path in paths))
 
     def read_text(self, path: str) -> str:

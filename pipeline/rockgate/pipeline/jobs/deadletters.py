@@ -303,7 +303,7 @@ def _resend(
 
 
 class Step:
-    """Sends one step's letters back; of one that was begun before only what is not there yet."""
+    """Resends one step's letters; of a step that was interrupted, only those not yet resent."""
 
     def __init__(
         self,

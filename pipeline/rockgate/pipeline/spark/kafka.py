@@ -73,7 +73,7 @@ class Reading:
     """earliest, latest, or offsets per partition in JSON; a checkpoint goes before it."""
     offsets_per_batch: int = OFFSETS_PER_BATCH
     is_loss_allowed: bool = False
-    """Whether to go on when records were deleted before they were read."""
+    """Whether to continue when records were deleted before they were read."""
 
     def check(self) -> None:
         """BadOption, if the start is nothing that Spark would take."""

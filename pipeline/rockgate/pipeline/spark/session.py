@@ -121,7 +121,7 @@ def _hush(session: SparkSession) -> None:
 
 
 def where(session: SparkSession) -> str:
-    """Where a session runs, in a sentence; nothing if there is nothing to look at."""
+    """Where a session runs, for people; empty if it has no page to open."""
     if remote.is_remote(session):
         return f"Spark Connect server, Spark {session.version}"
     pages = session.sparkContext.uiWebUrl

@@ -49,7 +49,7 @@ NOBODY = (
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
     ResponseCode.QUERY_NOT_FOUND,
 )
-"""How brokers say that they have nobody of a group: other brokers may have."""
+"""Codes by which a broker says that it has no member of a group; other brokers may have some."""
 
 
 class GroupAdmin:
@@ -147,7 +147,7 @@ class GroupAdmin:
     async def running_info(
         self, group: str, client_id: str, *, with_stack: bool = False
     ) -> RunningInfo:
-        """What a consumer says of itself; Refused if it is not there."""
+        """What a consumer reports about itself; Refused if it is not connected."""
         header = RunningInfoHeader(
             consumer_group=group, client_id=client_id, jstack_enable=with_stack
         )

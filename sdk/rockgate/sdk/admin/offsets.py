@@ -22,7 +22,7 @@ from rockgate.sdk.results import Queue
 
 END_MS = -1
 NO_MEMBERS = (ResponseCode.CONSUMER_NOT_ONLINE, ResponseCode.SYSTEM_ERROR)
-"""How brokers before 5.0 refuse to reset a group of which nobody is there to be told."""
+"""Codes by which brokers before 5.0 refuse to reset a group without members online."""
 
 
 class OffsetAdmin:

@@ -29,10 +29,10 @@ class GroupSettings(msgspec.Struct, frozen=True, kw_only=True):
     may_broadcast: bool = True
     is_orderly: bool = False
     retry_count_max: int = 16
-    """After so many retries a message is a dead letter."""
+    """After this many retries a message becomes a dead letter."""
     retry_queues: int = 1
     notifies_members: bool = True
-    """Whether members are told at once when others come or go."""
+    """Whether members are notified at once when others join or leave."""
 
 
 class Broker(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,10 +23,10 @@ from rockgate.sdk.errors import NotRocketMQ, Unreachable
 WRITE_BYTES_MAX: Final = 4 << 20
 FLUSH_COUNT: Final = 16
 FLUSH_BYTES: Final = 256 << 10
-"""So many requests, or bytes, leave without waiting for the turn's end: the peer works on them
-meanwhile, and who never waits for an answer is held back by the transport."""
+"""This many requests, or bytes, are written before the turn of the loop ends: the peer can start on
+them, and the transport slows down a caller that never awaits an answer."""
 FRAME_S_MAX: Final = 30.0
-"""How long a frame may be under way; then its bytes are no sign of life any more."""
+"""How long a frame may take to arrive; after that its bytes do not count as a sign of life."""
 _SLACK_S: Final = 0.0005
 """A timer may come this much early: loops round."""
 _log: Final = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Channel(asyncio.Protocol):
         self._connection = Connection(frame_bytes_max=frame_bytes_max)
         self._transport: asyncio.WriteTransport | None = None
         self._answers: dict[int, tuple[Answer, float, float]] = {}
-        """What waits, by number: its answer to be, its deadline, and since when it waits."""
+        """Unanswered requests by number: the answer to come, the deadline, and when it was sent."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = _NEVER
         self._is_flushing = False
@@ -167,7 +167,7 @@ class Channel(asyncio.Protocol):
         try:
             dropped_bytes = self._connection.dropped_bytes
             commands = self._connection.receive_data(data)
-            # An answer that comes too late is one all the same.
+            # A late answer is dropped, but it is a sign of life, too.
             is_whole = bool(commands) or self._connection.dropped_bytes > dropped_bytes
             self._hear(is_whole=is_whole)
             for command in commands:

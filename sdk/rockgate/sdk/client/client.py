@@ -108,7 +108,7 @@ class Client:
         """By the address that routes name, whatever is dialled."""
         self._brokers: set[str] = set()
         self._masters: set[str] = set()
-        """Every master of the cluster, while somebody here answers checks."""
+        """Every master of the cluster, while a producer here answers transaction checks."""
         self._groups: set[str] = set()
         self._upkeep = Upkeep(
             upkeep_s,

@@ -13,7 +13,7 @@ from rockgate.sdk.client.name_servers import NameServers
 
 MASTER: Final = 0
 MASTER_COUNT_MAX: Final = 4096
-"""More brokers than anybody has; a name server that names more is believed so many."""
+"""More brokers than any cluster has; if a name server lists more, the rest is ignored."""
 
 _log: Final = logging.getLogger(__name__)
 

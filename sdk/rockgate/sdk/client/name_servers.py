@@ -28,7 +28,7 @@ BODY_ASIDE_BYTES: Final = 64 << 10
 
 T = TypeVar("T")
 Ask = Callable[[str, int, Fields, float], Awaitable[Command]]
-"""Asks an address for a code with these fields, for so long."""
+"""Sends a request to an address: its code, its fields, and the timeout in seconds."""
 
 
 @dataclass(frozen=True, slots=True)

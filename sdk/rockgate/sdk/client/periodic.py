@@ -3,8 +3,8 @@
     upkeep = Upkeep(30.0, {"routes": routes.refresh, …})
     upkeep.start()          the first round comes after a period, or at once after `wake`
 
-Steps of a round run one after the other. What one raises is logged, and the next runs all the same;
-a round in which one failed is repeated earlier: after a second, then two, up to the period.
+Steps of a round run one after the other. What one raises is logged, and the next runs anyway; a
+round in which one failed is repeated earlier: after a second, then two, up to the period.
 """
 
 from __future__ import annotations

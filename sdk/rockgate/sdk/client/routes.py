@@ -29,8 +29,8 @@ BORROWED_S_MAX: Final = 1.0
 QUEUE_COUNT_MAX: Final = 65_536
 """More queues than any topic has, at all of its brokers; a route that claims more is refused."""
 MISSING_MAX: Final = 2
-"""So many times in a row a topic that was known must be unknown to be forgotten: a name server that
-was started anew knows nothing until the brokers have told it."""
+"""A known topic is forgotten after it was missing this many times in a row: a name server that was
+restarted knows no topic until the brokers have registered."""
 
 _log: Final = logging.getLogger(__name__)
 

@@ -52,7 +52,7 @@ from rockgate.sdk.results import Queue
 CALL_S: Final = 5.0
 LIST_S: Final = 3.0
 LISTS_S: Final = 6.0
-"""After so long no other broker is asked for a list: the next round may be luckier."""
+"""After this time no other broker is asked for a list; the next round tries again."""
 LOCK_S: Final = 1.0
 SUSPEND_MS: Final = 15_000
 PULL_S: Final = 30.0
@@ -81,7 +81,7 @@ class Pulled:
 
     status: PullStatus
     next_offset: int
-    """Where to go on."""
+    """The offset to pull next."""
     min_offset: int
     max_offset: int
     body: Buffer = b""

@@ -334,7 +334,7 @@ class Consumer:
             self._member.resumed()
 
     def resize(self, workers: int) -> None:
-        """Have so many listeners run at once from now on; those that run are not interrupted."""
+        """Set how many listeners run at once; those that run are not interrupted."""
         self._life.check_alive()
         self._settings = replace(self._settings, workers=workers)
         self._listeners.resize(workers)

@@ -1,4 +1,4 @@
-"""The states of a consumer, and what waits for them.
+"""The states of a consumer, and waiting for them.
 
 created ──begin──► opening ──opened──► running ──close──► closing ──closed──► closed
    ▲                  │

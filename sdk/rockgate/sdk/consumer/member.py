@@ -44,7 +44,7 @@ EXPIRE_S: Final = 60.0
 _log: Final = logging.getLogger(__name__)
 
 OnQueues = Callable[[Sequence[Queue]], Awaitable[None] | None]
-"""Is told of queues that are consumed here from now on, or not any more."""
+"""Called with the queues that this member starts, or stops, consuming."""
 
 
 class Member:

@@ -41,7 +41,7 @@ from rockgate.sdk.received import Received, split
 from rockgate.sdk.results import Queue
 
 AT_ONCE_MAX: Final = 8
-"""Requests that are being answered: a broker that asks for more is told to wait."""
+"""Requests that may be answered at once; further ones are answered with SYSTEM_BUSY."""
 BODY_SIZE_MAX: Final = 1 << 20
 TASKS_MAX: Final = 100
 FRAMES_MAX: Final = 4

@@ -16,11 +16,11 @@ from rockgate.sdk.results import Queue
 RETRY_COUNT_MAX: Final = 16
 BROADCASTING_INSTANCE: Final = "DEFAULT"
 LOCK_S_MAX: Final = 30.0
-"""A lock that was not renewed for so long may be somebody else's."""
+"""A lock that was not renewed for this long may be another member's."""
 PULL_IDLE_S_MAX: Final = 120.0
-"""A queue that was not pulled for so long has lost its puller, and is taken up anew."""
+"""A queue that was not pulled for this long has lost its puller, and gets a new one."""
 START_AGO: Final = timedelta(minutes=30)
-"""How long ago a group begins that is to start at a time, and is not told which."""
+"""How far back a group starts that is to start at a time, if none is given."""
 SUSPEND_S_RANGE: Final = (0.01, 30.0)
 RANGES: Final = {
     "pull_count_max": (1, 1024),
@@ -133,7 +133,7 @@ class ConsumerSettings:
     workers: int = 20
     """How many listeners run at once."""
     tries_max: int | None = None
-    """After so many retries a message is a dead letter; without, 16 times, and in order always."""
+    """Retries before a message becomes a dead letter; by default 16, and in order unlimited."""
     consume_timeout_s: float = 900.0
     """How long a listener may take before its message is sent back."""
     suspend_s: float = 1.0
@@ -147,7 +147,7 @@ class ConsumerSettings:
     pull_idle_s_max: float = PULL_IDLE_S_MAX
     """How long ago the last pull of a queue may be; then it is started again."""
     offset_store: OffsetStore | None = None
-    """Where the group's progress is kept, if not at brokers or in a file."""
+    """Where the group's progress is stored, if not at brokers or in a file."""
     offsets_folder: Path | None = None
     """Where a broadcasting group keeps its offsets; else `~/.rocketmq_offsets/<client>/<group>`."""
     rebalance_s: float = 20.0

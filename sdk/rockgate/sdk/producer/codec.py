@@ -18,7 +18,7 @@ from rockgate.sdk.producer.outgoing import Outgoing
 from rockgate.sdk.results import Queue, SendResult, SendStatus
 
 HEADS_MAX: Final = 4096
-"""Queues whose header is kept; with more, all are made anew."""
+"""Queues whose header is cached; beyond that, the cache starts over."""
 _STATUSES: Final[dict[int, SendStatus]] = {status.value: status for status in SendStatus}
 
 

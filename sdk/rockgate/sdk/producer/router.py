@@ -167,7 +167,7 @@ class Router:
             await link.oneway(outgoing.code, fields, outgoing.body, timeout_s=timeout_s)
 
     async def recall(self, result: SendResult, timeout_s: float | None) -> str:
-        """Take back a message that waits for its time; returns its id."""
+        """Cancel a delayed message that is not due yet; returns its id."""
         if not result.recall_handle:
             raise InvalidMessage(
                 "The message has no recall handle: it was not sent with a delivery time."

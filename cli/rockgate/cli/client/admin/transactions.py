@@ -1,9 +1,9 @@
-"""Kafka's transactions on the wire: who has one open, which of them hang, and ending those.
+"""Kafka's transactions on the wire: lists open ones, finds hanging ones and aborts those.
 
 A transaction hangs if a partition has it open and its coordinator does not: it knows no such
 producer, or no longer counts the partition among those it will end. Readers of committed records
-stop in front of it for ever. The way out is the one of Kafka's own tools: a marker, written to that
-partition alone.
+never get past it. The remedy is the one of Kafka's own tools: a marker, written to that partition
+alone.
 """
 
 from __future__ import annotations

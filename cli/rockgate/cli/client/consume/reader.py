@@ -129,10 +129,10 @@ class Reader:
             self._ends = {place: _offset(place, each) for place, each in found.items()}
 
     async def _starts(self, places: Sequence[Place]) -> dict[Place, int]:
-        """Where each partition begins by the plan; Refused for one that is not there."""
+        """The offset at which to start each partition; Refused for one that does not exist."""
         start = self._plan.start
         if start.offset is not None:
-            # Asked all the same, so that a partition that is not there is an error and no wait.
+            # Asked anyway, so that a missing partition is an error instead of an endless wait.
             found = await list_offsets(self._cluster, dict.fromkeys(places, EARLIEST))
             return {
                 place: start.offset for place, each in found.items() if _offset(place, each) >= 0

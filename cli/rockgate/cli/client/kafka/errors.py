@@ -8,7 +8,7 @@ ClientError
 ├── NotServed       the server lacks an API, or every version of it that we know: status 1
 ├── Refused         the server answered with an error code of Kafka's: status 1
 ├── Declined        the server answered with a code of RocketMQ's: status 1
-├── Missed          it is not there, or was over before: status 1
+├── Missed          it does not exist, or was over before: status 1
 └── Unusable        what the server sent, or what the user gave, cannot be used: status 1
 """
 
@@ -103,7 +103,7 @@ class Declined(ClientError):
 
 
 class Missed(ClientError):
-    """What was asked for is not there, or was over before; nothing was changed."""
+    """What was asked for does not exist, or was over before; nothing was changed."""
 
     def __init__(self, what: str, message: str) -> None:
         self.what = what

@@ -39,7 +39,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """A topic and its partitions by number; one that is not there has an error and none."""
+    """A topic and its partitions by number; a missing one has an error and no partitions."""
 
     name: str
     topic_id: bytes

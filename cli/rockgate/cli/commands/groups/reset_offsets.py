@@ -253,7 +253,7 @@ async def _reset(
 
 
 async def _refuse_active(cluster: Cluster, group: str) -> None:
-    """A group with members is not ours to move; one that is not there yet may be given offsets."""
+    """A group with members cannot be reset; one that does not exist yet may be given offsets."""
     from rockgate.cli.client.admin import groups
     from rockgate.cli.client.kafka.errors import Refused
     from rockgate.cli.text.values import plural
@@ -281,7 +281,7 @@ async def _targets(
     limits: Mapping[Place, Bounds],
     errors: list[ClientError],
 ) -> dict[Place, int]:
-    """The offset that each partition shall have; what has none is added to `errors`."""
+    """The new offset of each partition; a partition without one is added to `errors`."""
     from rockgate.cli.client.admin.offsets import list_offsets
     from rockgate.cli.client.kafka.errors import Refused, Unusable
 

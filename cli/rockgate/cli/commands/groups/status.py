@@ -90,7 +90,7 @@ async def status(cluster: Cluster, remoting: RemotingConnection, group_id: str) 
     done = await committed.fetch(cluster, group_id)
     places = sorted({*owners, *done})
     ends = await offsets.list_offsets(cluster, dict.fromkeys(places, offsets.LATEST))
-    # A deleted topic has no end offset; its commit is worth showing all the same.
+    # A deleted topic has no end offset; its commit is still worth showing.
     known = {place: end.offset for place, end in ends.items() if not isinstance(end, Refused)}
     both = [place for place in places if place in known and place in done]
     ranges = {place: (done[place], known[place]) for place in both}

@@ -110,7 +110,7 @@ async def _described(cluster: Cluster, names: list[str]) -> Described:
 
 
 async def _chosen(cluster: Cluster, names: list[str]) -> tuple[list[Topic], list[ClientError]]:
-    """The topics that the names and patterns mean; a plain name that is not there is an error."""
+    """The topics that match the names and patterns; a plain name without a topic is an error."""
     from fnmatch import fnmatchcase
 
     from rockgate.cli.client.kafka.errors import Refused

@@ -1,4 +1,4 @@
-"""`rockgate topics offsets` and `delete-records`: where partitions begin, end, and shall begin."""
+"""`rockgate topics offsets` and `delete-records`: print and advance where partitions begin."""
 
 from __future__ import annotations
 

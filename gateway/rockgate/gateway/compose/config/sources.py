@@ -1,7 +1,7 @@
 """Where settings come from: a TOML file, the environment, the command line.
 
 Each yields what was given, by name and origin. Nothing is interpreted here: names may be unknown
-and values of the wrong kind, which gathering reports with the origin kept here.
+and values of the wrong kind, which gathering reports together with the origin.
 """
 
 import re
@@ -56,7 +56,7 @@ def from_file(path: Path) -> Sequence[Given]:
 def from_environment(environment: Mapping[str, str], names: Mapping[str, str]) -> Sequence[Given]:
     """What the environment gives; `names` maps each known variable to its setting's dotted name.
 
-    An unknown variable with our prefix is kept under its own name, so that it is reported.
+    An unknown variable with our prefix is returned under its own name, so that it is reported.
     """
     return [
         Given(name=names.get(variable, variable), value=value, origin=f"environment {variable}")

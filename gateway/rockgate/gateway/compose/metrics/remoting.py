@@ -22,7 +22,7 @@ from rockgate.protocol.remoting.codes import ResponseCode, request_name, respons
 NO_ERRORS: Final = frozenset(
     (ResponseCode.SUCCESS, ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY)
 )
-"""A consumer that is at the end is told so all day."""
+"""Not errors: a consumer at the end of its queue gets these all the time."""
 
 
 class RequestSource:

@@ -1,6 +1,6 @@
 """A request that changes configs, from what it asks to what it is answered.
 
-AlterConfigs and IncrementalAlterConfigs differ in what shall be set, and in nothing else.
+AlterConfigs and IncrementalAlterConfigs differ only in the configs that result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 Response = TypeVar("Response")
 A = TypeVar("A", covariant=True)
 Plan = Callable[[Resources, Mapping[str, str], Asked], Mapping[str, str]]
-"""What shall be set for a resource that has something set, or RequestError."""
+"""Returns the configs that a resource will have, from those it has; raises RequestError."""
 Answer = Callable[[Asked, ErrorCode, str | None], Result]
 
 
@@ -41,7 +41,7 @@ class ConfigsRequest(Protocol[A]):
 
     @property
     def resources(self) -> Sequence[A]:
-        """What shall be altered."""
+        """The resources to alter."""
 
     @property
     def validate_only(self) -> bool:
@@ -128,7 +128,7 @@ class Alteration(Generic[Asked, Result]):
         self._planned: dict[int, tuple[Resources, dict[str, Mapping[str, str]]]] = {}
 
     def take(self, asked: Asked, /) -> int:
-        """Check what a resource shall become."""
+        """Check the configs that a resource would have."""
         name = asked.resource_name
         try:
             if KEY(asked) in self._repeated:

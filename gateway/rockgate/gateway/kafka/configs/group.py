@@ -1,7 +1,7 @@
 """Every config that a group can have: those of Kafka 4.3. docs/reference/protocol.md is made of it.
 
 They belong to the group protocols that came after the classic one. Each is checked within the
-bounds that a broker of Kafka has by default, kept and described.
+bounds that a Kafka broker has by default, stored and described.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Resource(NamedResource, Protocol):
 
     @property
     def configs(self) -> Sequence[NamedConfig]:
-        """What shall become of it."""
+        """The changes to its configs."""
         ...
 
 

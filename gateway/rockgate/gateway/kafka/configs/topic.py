@@ -60,7 +60,7 @@ class TopicConfig:
 def _idle(
     name: str, type_: ConfigType, default: str, broker: str | None, about: str, here: str
 ) -> TopicConfig:
-    """A config of Kafka's that is checked, kept and described, and changes nothing here."""
+    """A Kafka config that is validated, stored and described, but has no effect here."""
     return TopicConfig(name, type_, default, broker, about, f"No effect: {here}", False)
 
 

@@ -1,6 +1,6 @@
 """What kind of value a config takes: reading the text that a client sends, and refusing it clearly.
 
-A value is kept as text in one form only (no blanks around it, digits as the machine writes them,
+A value is stored as text in one form only (no blanks around it, digits as the machine writes them,
 `true` in lower case), so that later readers may compare and convert it without further checks.
 A refusal is a ValueError whose message ends a sentence that begins with the config's name: "wants a
 whole number of at least -1, not 'soon'".

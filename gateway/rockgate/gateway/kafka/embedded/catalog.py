@@ -1,7 +1,7 @@
 """The topics as Kafka clients may see them: by name, by id, all of them, and in order of name.
 
-A client names a topic as Kafka would; a topic whose name cannot be said on Kafka's wire is not
-there for it, under any name or id. How many partitions there are in all is counted here too.
+A topic whose name cannot be expressed on Kafka's wire does not exist for Kafka clients, under any
+name or id. The total number of partitions is counted here too.
 
 All of it is known at once. A change is one entry of the log: it is made as a whole, or refused.
 """

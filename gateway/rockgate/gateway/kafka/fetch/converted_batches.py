@@ -1,7 +1,7 @@
-"""Batches for Kafka of what is not sent as it lies: messages, and batches of which records wait.
+"""Builds batches for Kafka from messages, and from batches with delayed records.
 
-A run of message entries becomes a batch, which is cached for the next reader; a batch of which
-records wait is sent without them. What comes behind either is read as usual, up to the next one.
+A run of message entries becomes a batch, which is cached for the next reader; a batch with delayed
+records is sent without them. The entries after either are read as usual, up to the next such one.
 """
 
 from __future__ import annotations

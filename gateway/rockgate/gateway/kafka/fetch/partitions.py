@@ -47,12 +47,12 @@ Read = tuple[FetchedPartition, bool, int]
 batches it is."""
 
 SMALL_BYTES: Final = 1024
-"""Batches smaller than this on average are joined: a copy costs less than so many buffers do."""
+"""Batches smaller than this on average are joined: a copy costs less than sending many buffers."""
 
 _new: Final = tuple.__new__  # as NamedTuple's own, without its call
 
 BATCHES_MAX = RUN_MAX
-"""Batches of one answer, or a few more: small ones would otherwise hold up everybody else."""
+"""About the most batches in one answer: very many small ones would delay other clients."""
 
 _BY_NAME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INCONSISTENT_TOPIC_ID)
 """Said of a topic id whose name was known."""
@@ -111,8 +111,8 @@ class PartitionReader:
         """Read from the offset that was asked for; errors are in the answer.
 
         With `at_least_one` the first batch is returned however large it is. Under `is_committed`
-        nothing is returned from where the oldest open transaction began on. What must be brought
-        in from disk first is noted in `cold`, unless that is None.
+        nothing is returned from the start of the oldest open transaction on. What must be loaded
+        from disk first is added to `cold`, unless that is None.
         """
         epoch = asked.current_leader_epoch
         if epoch >= 0 and epoch != self._epoch:
@@ -232,12 +232,12 @@ class Collector:
         self._reader = reader
         self.session = session
         self.is_incremental = session.id != 0
-        """Whether only news are told, and what does not fit is left for the next time."""
+        """Whether only changes are returned, and what does not fit is left for the next request."""
         self.is_in_turns = False
         """Whether other requests have their turn in between."""
         self.epoch = session.epoch
         self.cold: list[Place] | None = []
-        """What has to be brought in from disk; None once that is done."""
+        """What has to be loaded from disk; None once that is done."""
         self._clear()
 
     def limit(self, *, min_bytes: int, max_bytes: int, is_committed: bool) -> None:
@@ -252,13 +252,13 @@ class Collector:
         self._is_urgent = False
 
     def begin_again(self) -> None:
-        """Begin again, now that what was cold has been brought in."""
+        """Start over, now that what was cold has been loaded."""
         self.cold = None
         self._clear()
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the session has gone on to another request."""
+        """Whether the session has moved on to another request."""
         return self.session.epoch != self.epoch
 
     @property
@@ -275,7 +275,7 @@ class Collector:
         )
 
     def read(self, partitions: Iterable[Wanted]) -> None:
-        """Look at partitions in their order, as far as bytes are left."""
+        """Read partitions in order, until the byte limit is reached."""
         session, found = self.session, self.found
         read, cold, is_committed = self._reader.read, self.cold, self.is_committed
         topic: WantedTopic | None = None

@@ -113,7 +113,7 @@ class FetchSession:
         self.count = 0
         """How many partitions it has."""
         self.dirty: dict[Wanted, None] = {}
-        """Partitions that may have news, in the order in which to look at them."""
+        """Partitions that may have news, in the order in which to read them."""
         self.news: dict[Wanted, None] = {}
         """Those that changed since the request under way last looked."""
         self.poll: Poll[Any] | None = None
@@ -168,7 +168,7 @@ class FetchSession:
     # Watching
 
     def note(self, wanted: Wanted) -> None:
-        """Mark a partition as dirty, and let the poll that waits look at it."""
+        """Mark a partition as dirty, and wake the waiting poll."""
         self.dirty[wanted] = None
         self.news[wanted] = None
         if self.poll is not None:

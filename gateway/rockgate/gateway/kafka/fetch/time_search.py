@@ -84,7 +84,7 @@ class TimeSearch:
         first = queue.first_at_record_time(last.max_ms)
         if first is not None and first.base > queue.log_start:
             return await self.first_at(queue, last.max_ms, end)
-        # The record that made the maximum is deleted, or may be: look at all that are left.
+        # The record that made the maximum is deleted, or may be: search all that are left.
         best, best_ms = 0, -1
         offset = queue.log_start
         while part := await self._part(queue, offset, end, WALK_UNITS):

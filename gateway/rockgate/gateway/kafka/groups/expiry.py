@@ -88,7 +88,7 @@ class Expiry:
             self._timer.cancel()
 
     def step(self) -> bool:
-        """Look at one page; say whether there are more in this round."""
+        """Scan one page; return whether there are more in this round."""
         if self._offsets_at is not None:
             # Further only when that is done: a page that fails is looked at again.
             next_at, page = self._progress.page(self._offsets_at, PAGE_COUNT)

@@ -5,8 +5,8 @@ docs/internals/groups.md describes the bytes. A change begins with its format an
     SAVE     group name, the group as saving.pack wrote it
     REMOVE   group names
 
-The last writer wins by position. A record keeps the position and the time of its change in front
-of the group's bytes, which are decoded on demand only: a hundred thousand groups are a hundred
+The last writer wins by position. A record holds the position and the time of its change before
+the group's bytes, which are decoded on demand only: a hundred thousand groups are a hundred
 thousand byte strings.
 """
 
@@ -143,7 +143,7 @@ class SavedGroups:
     # The fold
 
     def apply(self, change: Change) -> None:
-        """Take one change in."""
+        """Apply one change."""
         what, body = "Group record", change.body
         check_format(body[0] if body else 0, FORMAT, what, change.position)
         try:
@@ -171,7 +171,7 @@ class SavedGroups:
             held.data = data
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all records, some hundred kilobytes to a slice."""
+        """Yield all records, in slices of some hundred kilobytes."""
         for part in sliced(self._encoded(), self._slice_places):
             yield bytes((FORMAT,)) + pack_array(part)
 

@@ -5,7 +5,7 @@ Behaviour
   there are and what becomes of a client that goes beyond.
 - Each entity succeeds or fails alone. What an entity or a quota cannot be is INVALID_REQUEST, and
   so is an entity, or a quota of it, that is given twice.
-- To remove what is not there, or not known, is done already.
+- Removing a quota that is not set, or not known, succeeds.
 - `validate_only` answers as if it had been done.
 
 Versions
@@ -93,7 +93,7 @@ class QuotaSetting:
         self._outcomes: list[tuple[EntryData, tuple[ErrorCode, str] | None]] = []
 
     def take(self, asked: EntryData, /) -> int:
-        """Check what an entity shall have."""
+        """Check the quotas that an entity would have."""
         try:
             if _given(asked) in self._repeated:
                 raise refuse("Entity appears more than once in the request.")

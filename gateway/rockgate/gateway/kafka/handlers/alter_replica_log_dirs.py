@@ -28,7 +28,7 @@ from rockgate.protocol.kafka.messages.alter_replica_log_dirs import (
 
 
 class Asked(NamedTuple):
-    """Some partitions of a topic, and where they shall be."""
+    """Some partitions of a topic, and the directory for them."""
 
     path: str
     topic: AlterReplicaLogDirTopic

@@ -1,7 +1,7 @@
 """ApiVersions: v0-4.
 
 Behaviour
-- Lists what the table of handlers advertises; what has no handler is not there.
+- Lists what the table of handlers advertises; APIs without a handler are left out.
 - A version above those served is answered in v0 with UNSUPPORTED_VERSION and this API's own range,
   so that any client can ask again (KIP-511); the connection lives.
 - From v3 a client names its software. A name or version that is not of letters, digits, dots and

@@ -118,7 +118,7 @@ class CreatePartitions:
         return topic
 
     def charge(self, call: Call, count: int) -> None:
-        """Count partitions that shall come; RequestError if the client's quota is used up."""
+        """Count partitions to be created; RequestError if the client's quota is used up."""
         self._throttling.take_partitions(call, count, is_strict=call.version >= STRICT_SINCE)
 
     def grow(self, counts: Mapping[str, int]) -> Now[Refusals]:

@@ -88,7 +88,7 @@ class DeleteRecords:
         return self._durability.after_changes(response) if is_changed else response
 
     def _move(self, answers: list[tuple[DeleteRecordsPartitionResult, Topic, Queue, int]]) -> None:
-        """Let logs start where they shall, and say where they do."""
+        """Advance the log starts, and fill in where each log starts now."""
         starts: dict[Topic, dict[int, int]] = {}
         for _, topic, queue, offset in answers:
             moved = starts.setdefault(topic, {})
@@ -119,7 +119,7 @@ class DeleteRecords:
     def _check(
         self, topic: Topic | None, asked: DeleteRecordsPartition
     ) -> tuple[Queue, int] | ErrorCode:
-        """Return the queue and where it shall start, or why it shall not."""
+        """Return the queue and its new log start, or why it is refused."""
         queue = find_queue(self._queues, topic, asked.partition_index)
         if topic is None or queue is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

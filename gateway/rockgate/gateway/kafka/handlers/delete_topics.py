@@ -99,7 +99,7 @@ class DeleteTopics:
     # For the slices
 
     def find(self, asked: DeleteTopicState, repeated: AbstractSet[Key]) -> TopicView:
-        """The topic that shall go, or RequestError."""
+        """The topic to delete, or RequestError."""
         if asked.name is not None and asked.topic_id != ZERO_UUID:
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, "Topic name and topic id must not both be set."
@@ -127,7 +127,7 @@ class DeleteTopics:
         return topic
 
     def charge(self, call: Call, count: int) -> None:
-        """Count partitions that shall go; RequestError if the client's quota is used up."""
+        """Count partitions to be deleted; RequestError if the client's quota is used up."""
         self._throttling.take_partitions(call, count, is_strict=call.version >= STRICT_SINCE)
 
     def delete(self, names: Sequence[str]) -> Now[Refusals]:
@@ -155,7 +155,7 @@ class DeleteTopics:
 
 
 class Deletable(NamedTuple):
-    """A topic that shall go."""
+    """A topic to delete."""
 
     asked: DeleteTopicState
     name: str

@@ -39,7 +39,7 @@ SLICE_COUNT = 100
 """Groups and members that are described at once; more of them in slices."""
 NOT_ASKED = -(1 << 31)
 GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
-"""Read, delete, describe, describe and alter configs: all, as nobody is kept from anything."""
+"""Read, delete, describe, describe and alter configs: all of them, as there are no ACLs."""
 
 
 class DescribeGroups:

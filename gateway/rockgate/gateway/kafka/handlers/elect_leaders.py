@@ -46,7 +46,7 @@ class ElectLeaders:
     def handle(
         self, request: ElectLeadersRequest, call: Call
     ) -> ElectLeadersResponse | Awaitable[ElectLeadersResponse]:
-        """Look at each partition, in slices if there are many."""
+        """Answer for each partition, in slices if there are many."""
         # An empty list is never rejected, whatever kind it asks for.
         if request.election_type not in _KINDS and request.topic_partitions != []:
             reason = f"Unknown election type {request.election_type}."

@@ -66,7 +66,7 @@ class Fetched(NamedTuple):
 
 
 LARGE: Final = Fetched([])
-"""In place of an answer of so many partitions that it is put together in slices."""
+"""Stands for an answer with too many partitions for one turn, which is built in slices."""
 
 
 def decode(body: memoryview, version: int) -> FetchRequest:
@@ -182,7 +182,7 @@ class Fetch:
                 session.unwatch()
 
     async def _read_in_slices(self, collector: Collector) -> bool:
-        """Look at all that is dirty; say whether nothing of it was cold."""
+        """Read every dirty partition; return whether none of them was cold."""
         partitions = list(collector.session.dirty)
         for at in range(0, len(partitions), SLICE_COUNT):
             if at:

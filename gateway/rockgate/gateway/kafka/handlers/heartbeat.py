@@ -1,7 +1,7 @@
 """Heartbeat: v0-4.
 
 Behaviour
-- REBALANCE_IN_PROGRESS tells a member to join again; it counts as alive all the same.
+- REBALANCE_IN_PROGRESS tells a member to join again; it still counts as alive.
 
 Versions
 - v3: static members.  v4: flexible.

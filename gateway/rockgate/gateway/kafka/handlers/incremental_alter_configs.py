@@ -1,14 +1,14 @@
 """IncrementalAlterConfigs: v0-1.
 
 Behaviour
-- Single configs of a topic or a group are set (0), taken away (1), or, where they are lists, added
-  to (2) and taken from (3); a list that is not set begins as its default. All others stay. A group
-  need not exist.
-- The levels of this node's loggers are set and taken away until the server stops.
+- Single configs of a topic or a group are set (0), deleted (1), or, where they are lists, appended
+  to (2) and subtracted from (3); a list that is not set starts from its default. All others stay.
+  A group need not exist.
+- The levels of this node's loggers can be set and deleted; they last until the server stops.
 - Each resource succeeds or fails alone. One that is named twice, a config that is given twice, an
   unknown operation and a null value to set are INVALID_REQUEST; what the table of its configs does
   not take is INVALID_CONFIG, and then nothing of that resource is changed.
-- To take away what is not there, or not known, is done already.
+- Deleting a config that is not set, or not known, succeeds.
 - The server's own settings cannot be changed: INVALID_REQUEST says which setting to change.
 - `validate_only` answers as if it had been done.
 

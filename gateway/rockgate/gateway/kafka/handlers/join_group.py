@@ -37,7 +37,7 @@ PROTOCOLS_MAX = 100
 REQUEST_BYTES_MAX = 2 << 20
 ID_CHARS_MAX = 1_000
 CLIENT_ID_CHARS_MAX = 255
-"""What is kept of a client id; member ids are made of it."""
+"""A longer client id is cut to this; member ids begin with it."""
 _NULL_NAMES = 7
 
 

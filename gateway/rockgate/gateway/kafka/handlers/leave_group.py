@@ -6,7 +6,7 @@ Behaviour
 
 Versions
 - v3: several members, each with its own error, static ones by instance id alone.  v4: flexible.
-  v5: a reason, which is not kept.
+  v5: a reason, which is ignored.
 """
 
 from __future__ import annotations

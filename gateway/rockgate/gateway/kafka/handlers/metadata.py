@@ -278,7 +278,7 @@ class Named:
         ]
 
     def _planned(self, missing: list[str]) -> tuple[dict[str, ErrorCode], list[NewTopic]]:
-        """Say of each why it cannot be created, or what shall be."""
+        """Return why topics cannot be created, and those to be created."""
         errors: dict[str, ErrorCode] = {}
         news: list[NewTopic] = []
         for name in missing:

@@ -12,7 +12,7 @@ Behaviour
 - A commit counts as a heartbeat.
 
 Versions
-- v2-4: a retention time for these offsets, kept as the time they expire.  v6: leader epochs.  v7:
+- v2-4: a retention time for these offsets, stored as their expiry time.  v6: leader epochs.  v7:
   static members.  v8: flexible.  v10: topics by id.
 
 Departs from Kafka
@@ -198,7 +198,7 @@ class OffsetCommit:
         expire_ms: int,
         commits: list[NewOffset],
     ) -> OffsetCommitResponseTopic:
-        """Look at some offsets of one topic; add those that can be committed."""
+        """Check some offsets of one topic; add those that can be committed."""
         if version >= _IDS:
             topic = self._catalog.find_id(asked.topic_id)
             unknown = ErrorCode.UNKNOWN_TOPIC_ID

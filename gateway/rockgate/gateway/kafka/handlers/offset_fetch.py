@@ -302,7 +302,7 @@ class OffsetFetch:
     def _fetch(
         self, group: str, asked: _Topics, places: _Places, looking: _Looking
     ) -> Iterator[Now[_Found]]:
-        """What was found, at most so many offsets of a topic at a time."""
+        """The offsets found, a limited number of one topic at a time."""
         if asked is None:
             yield from self._fetch_all(group, places, looking)
             return

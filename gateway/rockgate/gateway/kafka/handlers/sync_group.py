@@ -33,7 +33,7 @@ PIECE_COUNT = 500
 
 
 class SyncGroup:
-    """Hands out assignments."""
+    """Returns each member its assignment."""
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups

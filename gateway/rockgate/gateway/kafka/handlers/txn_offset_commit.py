@@ -50,7 +50,7 @@ from rockgate.protocol.kafka.messages.txn_offset_commit import (
 from rockgate.store.api.topics import TopicLookup
 
 SLICE_COUNT: Final = 500
-"""Partitions whose offsets are kept before others get their turn; long metadata counts as more."""
+"""Partitions whose offsets are stored before others get a turn; long metadata counts as more."""
 _METADATA_SIZE: Final = 1_024
 """Characters of metadata that count as one more."""
 _ABORTABLE = 4

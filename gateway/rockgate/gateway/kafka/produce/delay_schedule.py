@@ -69,7 +69,7 @@ class HeldScheduling:
         self._not_before_ms = 0
         self._schedules = Complaint(log, "schedules of delayed records")
         self._told = Remembered()
-        """What was told to be damaged."""
+        """Batches already reported as damaged."""
 
     def step(self) -> bool:
         """Schedule some records; say whether to be called again soon."""

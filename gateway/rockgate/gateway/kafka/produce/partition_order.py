@@ -1,8 +1,8 @@
-"""Turns: requests that take longer than a call, one behind the other for each partition.
+"""Orders requests that take longer than a call, one after the other for each partition.
 
-A request takes effect before the next one of its connection is looked at; one that must wait for a
-thread cannot. So those that come behind it for the same partitions wait as well, in the order in
-which they came. Each waits only for earlier ones, so none waits for ever.
+A request takes effect before the next one of its connection is read; one that must wait for a
+thread cannot. So later ones for the same partitions wait as well, in the order in which they
+arrived. Each waits only for earlier ones, so there is no deadlock.
 """
 
 from __future__ import annotations

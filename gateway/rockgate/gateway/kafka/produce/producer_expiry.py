@@ -38,7 +38,7 @@ class ProducerExpiry:
         self._next_ms = clock.monotonic_ms() + LOOK_EVERY_MS
 
     def step(self) -> bool:
-        """Look at the next stretch if a walk is due; say whether there is more of it."""
+        """Scan the next producers if a scan is due; return whether there are more."""
         now_ms = self._clock.monotonic_ms()
         if not self._place and now_ms < self._next_ms:
             return False

@@ -14,8 +14,8 @@ of a batch it has appended; a restart learns the same from the batches' own head
     newer epoch in the batch     any other                          OUT_OF_ORDER_SEQUENCE_NUMBER
 
 The marker that ends a transaction counts as well: with a newer epoch it makes older batches of its
-producer unwelcome, and the next one begins from sequence 0. With the same epoch the next one goes
-on from the last sequence, and what was written before is no duplicate but out of order.
+producer fail, and the next one begins from sequence 0. With the same epoch the next one continues
+from the last sequence, and a batch written before is out of order instead of a duplicate.
 
 Producer ids come from blocks that are reserved by a state entry, so none is ever given out twice.
 """
@@ -307,7 +307,7 @@ class Producers:
         )
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all producers, some thousand to a slice."""
+        """Yield all producers, some thousand to a slice."""
         for saved in sliced(self._saved(), _SLICE_ITEMS):
             yield _encode(_Slice(_FORMAT, self._reserved, saved))
 

@@ -134,7 +134,7 @@ def _examine(
 
 
 def _check(data: Plain, header: BatchHeader, settings: TopicSettings, bounds: Bounds) -> None:
-    """Look at every record, and name every bad one."""
+    """Check every record; the error names every bad one."""
     bad: list[tuple[int, str]] = []
     base, needs_keys = header.base_offset, settings.needs_keys
     for index, record in enumerate(walk_records(data, header, bounds=bounds, whole_max=0)):

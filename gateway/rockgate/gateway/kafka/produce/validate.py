@@ -86,7 +86,7 @@ class SettingsCache:
         return settings
 
     def forget(self, topic: Topic) -> None:
-        """Let go of a deleted topic's."""
+        """Forget the settings of a deleted topic."""
         self._parsed.pop(topic.id, None)
 
     def _parse(self, config: Mapping[str, str]) -> TopicSettings:

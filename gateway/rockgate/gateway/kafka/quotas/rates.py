@@ -43,7 +43,7 @@ class Rate:
         return sum(sample[2] for sample in samples) / elapsed_ms * 1000, elapsed_ms
 
     def throttle_ms(self, limit: float, now_ms: float) -> int:
-        """How long to wait until what came is no more than so much a second."""
+        """How long to wait until the rate is down to the limit."""
         rate, elapsed_ms = self.measure(now_ms)
         return round((rate - limit) / limit * elapsed_ms) if rate > limit else 0
 

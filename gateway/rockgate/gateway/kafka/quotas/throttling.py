@@ -29,7 +29,7 @@ _CLIENTS_MAX: Final = 10_000
 _WAIT_MS_MAX: Final = (1 << 31) - 1
 """What an answer has room for."""
 _MUTATION_WAIT_MS_MAX: Final = 600_000
-"""A bucket remembers more than the windows; but nobody is told to wait longer than this."""
+"""A bucket may be overdrawn by more than its windows hold; no client waits longer than this."""
 _SWEEP_MIN: Final = 1_000
 _PRODUCE, _FETCH = int(ApiKey.PRODUCE), int(ApiKey.FETCH)
 
@@ -140,8 +140,8 @@ class Throttling:
     def take_partitions(self, call: Call, count: int, *, is_strict: bool) -> None:
         """Count partitions that are to be created or deleted.
 
-        THROTTLING_QUOTA_EXCEEDED if the quota is used up and the client can be told so; one that
-        cannot has to wait.
+        THROTTLING_QUOTA_EXCEEDED if the quota is used up and the client knows that error; older
+        clients are throttled instead.
         """
         if not self.is_on:
             return
@@ -229,7 +229,7 @@ class Throttling:
         return bucket
 
     def _sweep(self, now_ms: float) -> None:
-        """Forget who has been quiet, once so many are known as were left the last time, twice."""
+        """Forget idle clients once there are twice as many as the last sweep left."""
         if len(self._rates) + len(self._buckets) < self._sweep_at:
             return
         # Clients hold on to their rates, so they are looked up again.

@@ -39,9 +39,9 @@ Part = TypeVar("Part")
 Result = TypeVar("Result", covariant=True)
 Response = TypeVar("Response")
 Steps: TypeAlias = Generator[Awaitable[Any] | None, Any, Response | Awaitable[Response]]
-"""Work that lets go of the loop wherever it yields, and returns its response.
+"""Work that lets the event loop run wherever it yields, and returns its response.
 
-It may yield what it has to wait for, and is sent what comes of it.
+It may yield an awaitable, and is sent the result.
 """
 
 
@@ -170,7 +170,7 @@ class Slice(Protocol[Item, Result]):
     """Some items of a request: looked at one by one, then acted on together."""
 
     def take(self, item: Item, /) -> int:
-        """Look at an item; return what acting on it will cost."""
+        """Check an item; return what acting on it will cost."""
         ...
 
     def finish(self) -> Now[Sequence[Result | Encoded]]:

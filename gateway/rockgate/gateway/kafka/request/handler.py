@@ -63,7 +63,7 @@ class Peer:
         self.user = ANONYMOUS
         """Who it is, for quotas."""
         self.throttle_ms = 0
-        """How long the session shall read nothing from it, once its next answer has left."""
+        """How long the session reads nothing from it, once its next answer is written."""
         self.reading_count = 0
         """Requests of it that a thread reads yet; those behind them are not started meanwhile."""
         self.resume = resume

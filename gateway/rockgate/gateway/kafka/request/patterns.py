@@ -1,8 +1,8 @@
 """Regular expressions from clients: read by Python's `re`, and only those that it matches quickly.
 
-`re` backtracks, which with some patterns takes for ever. Here what is repeated must
-be one character or class, and only a few may be, so a match takes no more steps than a small power
-of the text's length.
+`re` backtracks, which takes exponential time with some patterns. Here only a single character or
+class may be repeated, and a pattern may have only a few repetitions, so a match takes no more
+steps than a small power of the text's length.
 """
 
 from __future__ import annotations

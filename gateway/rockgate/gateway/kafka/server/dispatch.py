@@ -52,7 +52,7 @@ _Served = tuple[int, int, AnyRow, AnyHandler, Shortcut | None]
 
 
 class PendingAnswer:
-    """An answer that is not there yet: `future` tells when, `answer` then says what."""
+    """An answer to come: once `future` is done, `answer` returns it."""
 
     __slots__ = ("_call", "_dispatcher", "_handler", "_request", "_row", "future")
 
@@ -265,7 +265,7 @@ def _written(row: AnyRow, response: Any, version: int) -> Answer:
 
 
 class Counted:
-    """An answer that is not there yet, and who counts it when it is."""
+    """An answer to come, which is counted when it is complete."""
 
     __slots__ = (
         "_accounting",

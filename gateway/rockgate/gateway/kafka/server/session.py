@@ -37,17 +37,17 @@ log = logging.getLogger(__name__)
 _LINES = Lines(log, "the Kafka listener")
 
 SURE_COUNT: Final = 4
-"""So many requests that came together are started without a look at the clock."""
+"""This many requests that arrived together are started without reading the clock."""
 TURN_SECONDS: Final = 0.005
-"""How long more of one connection are started before others get their turn."""
+"""How long requests of one connection are started before others get their turn."""
 
 
 class Promise(Protocol):
-    """An answer that is not there yet."""
+    """An answer to come."""
 
     @property
     def future(self) -> asyncio.Future[Any]:
-        """Tells when it is there."""
+        """Done when the answer is ready."""
         ...
 
     def answer(self) -> Answer:

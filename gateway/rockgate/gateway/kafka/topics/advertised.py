@@ -1,7 +1,7 @@
 """The address that is advertised to clients.
 
-The one in the settings; else the listener's own address; for a wildcard, which is no address at
-all, the one that this very connection arrived on: the client has just proved that it works.
+The one in the settings; else the listener's own address; for a wildcard, which cannot be dialled,
+the one that this connection arrived on: the client has just proved that it works.
 """
 
 from rockgate.gateway.kafka.request.handler import Peer
@@ -17,5 +17,5 @@ class Advertised:
         self._fixed = configured or (None if bound.is_wildcard else bound)
 
     def address_for(self, peer: Peer) -> Address:
-        """What the client at the other end of this connection shall dial."""
+        """The address for the client at the other end of this connection."""
         return self._fixed or peer.local

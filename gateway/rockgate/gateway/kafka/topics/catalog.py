@@ -58,7 +58,7 @@ View = TypeVar("View", bound=TopicView)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """A topic to be created, by the name that Kafka clients shall know it by."""
+    """A topic to be created, by its name for Kafka clients."""
 
     name: str
     partition_count: int

@@ -21,7 +21,7 @@ from rockgate.protocol.kafka.schema import Encoded, encode_part
 
 TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 """Everything a client may do to a topic, as bits: read, write, create, delete, alter, describe and
-the two for configs. Nobody is refused anything while there are no ACLs."""
+the two for configs. There are no ACLs, so everything is allowed."""
 CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
 """The same for the cluster: create, alter, describe, its actions, configs and idempotent writes."""
 NOT_ASKED = -(1 << 31)

@@ -25,7 +25,7 @@ class CoordinatorType(IntEnum):
 
 
 class Node(NamedTuple):
-    """A node, and where a client shall dial it."""
+    """A node, and its address for a client."""
 
     id: int
     host: str
@@ -55,7 +55,7 @@ class Placement(Protocol):
         ...
 
     def nodes(self, peer: Peer) -> Sequence[Node]:
-        """All nodes, as the client at the other end of a connection shall dial them."""
+        """All nodes, with their addresses for the client at the other end of a connection."""
         ...
 
     def leaders(self, topic: TopicView, first: int, end: int) -> Iterable[LeaderRun]:

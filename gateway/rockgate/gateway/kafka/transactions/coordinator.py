@@ -46,7 +46,7 @@ class Ended(NamedTuple):
     """The end of a transaction."""
 
     producer: ProducerIdAndEpoch
-    """With whom to go on."""
+    """The id and epoch to continue with."""
     is_sync: bool = False
     """Whether it counts only once it is on disk, because a partition that it wrote to does."""
 
@@ -77,7 +77,7 @@ class Coordinator:
         progress.on_removed.append(self._drop)
         self._unfinished: list[Transaction] = []
         self.on_begun: list[Callable[[Transaction], None]] = []
-        """Told of every transaction that begins: somebody watches the time."""
+        """Called for every transaction that begins; its timeout is watched elsewhere."""
 
     def resume(self) -> None:
         """Resume the ends that a stop of the server interrupted."""
@@ -161,7 +161,7 @@ class Coordinator:
         """Keep offsets of a group that was admitted for the commit."""
         transaction = self._of(id_, producer)
         self._check_room(transaction, sum(map(size_of, offsets)))
-        # What waits to be appended was committed before these.
+        # Offsets that are still to be appended were committed before these.
         self._progress.settle(group, [(each.topic_id, each.queue_id) for each in offsets])
         size_each = max(map(size_of, offsets), default=1)
         for part in changes.in_parts(list(offsets), size_each):

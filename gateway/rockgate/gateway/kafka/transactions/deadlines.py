@@ -55,7 +55,7 @@ class Deadlines:
         self._aborts = Complaint(log, "aborts of timed-out transactions")
         self._armed: dict[str, _Armed] = {}
         self._rings: list[tuple[int, str]] = []
-        """When to look at which id, monotonic; an id that was moved since has another entry."""
+        """When to check which id, monotonic; an id that was moved since has another entry."""
         self._resume()
         self._place = 0
         self._next_walk_ms = clock.monotonic_ms() + EXPIRY_EVERY_MS

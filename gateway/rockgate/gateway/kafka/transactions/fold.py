@@ -88,7 +88,7 @@ class Transactions:
     # The fold
 
     def apply(self, change: Change) -> None:
-        """Take one change in."""
+        """Apply one change."""
         kind, what = decode(change)
         if kind is TransactionChangeKind.REMOVE:
             for id_ in what.ids:
@@ -199,7 +199,7 @@ class Transactions:
         del self._ids[transaction.id]
 
     def snapshot(self) -> Iterator[bytes]:
-        """Hand out all transactional ids; a large transaction is several pieces."""
+        """Yield all transactional ids; a large transaction is several pieces."""
         for saved in sliced(self._encoded(), self._slice_cost):
             yield _VERSION + pack_array(saved)
 

@@ -1,7 +1,7 @@
-"""Pending offsets: what transactions would commit for groups, found by group.
+"""Pending offsets: what open transactions would commit for groups, indexed by group.
 
-How much of it there is is counted here as well, by transaction and altogether, because all of it is
-kept in memory until its transaction has ended.
+Their size is counted here as well, by transaction and in total, because they stay in memory until
+their transaction has ended.
 """
 
 from __future__ import annotations

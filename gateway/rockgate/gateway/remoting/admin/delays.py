@@ -56,7 +56,7 @@ CANDIDATES_MAX: Final = 16
 _PLACE: Final = re.compile(r"([^/]{1,249})/(\d{1,9})/(\d{1,18})")
 _WAITING_TOPICS: Final = (TIMES_TOPIC, LEVELS_TOPIC)
 _ELSEWHERE: Final = frozenset(topic.encode() for topic in _WAITING_TOPICS)
-"""What waits there is delivered to other topics."""
+"""Topics whose messages are delivered to other topics."""
 
 IsVisible = Callable[[Queue, Slice, int], bool]
 
@@ -156,7 +156,7 @@ class DelayAdmin:
             elif queue.topic in _ELSEWHERE:
                 found.append((queue, queue.find(each.offset)))
             else:
-                # What waits in its own topic is delivered there: there is nothing to read.
+                # One that waits in its own topic is delivered there: there is nothing to read.
                 found.append((queue, None))
         await self._cold_reads.bring_in(
             self._cold_reads.cold(pair[1] for pair in found if pair is not None)

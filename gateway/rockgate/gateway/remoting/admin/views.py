@@ -1,7 +1,7 @@
 """One message for administrators: what its producer sent, and the first bytes of its body.
 
-It may be a message entry, or one record of a batch entry. Nothing here changes anything, and what
-cannot be read is shown as far as it can.
+It may be a message entry, or one record of a batch entry. Nothing here changes anything, and a
+damaged message is returned as far as it can be read.
 """
 
 from __future__ import annotations

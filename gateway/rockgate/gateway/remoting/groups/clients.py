@@ -75,7 +75,7 @@ class Clients:
         """By client id: its connections, and in how many groups each produces."""
         self._groups_of: dict[Caller, dict[str, None]] = {}
         self.on_emptied: list[Callable[[str], None]] = []
-        """Told of a group whose last consumer is gone."""
+        """Called with a group whose last consumer is gone."""
         self._askers: dict[str, Caller] = {}
         self._asker_ids: dict[Caller, str] = {}
         self.notices = Notices(self._callers, soon)

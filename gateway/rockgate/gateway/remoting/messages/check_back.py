@@ -93,7 +93,7 @@ class CheckBacks:
         return has_more
 
     def _see_to(self, offset: int, now_ms: int) -> int | None:
-        """Ask about a half message, or end it; return when to look at it again."""
+        """Check a half message with its producer, or end it; return when to check again."""
         half = self._undecided.find(offset)
         if half is None or self._end_if_hopeless(half):
             return None

@@ -123,7 +123,7 @@ class Delays:
         return told
 
     def place(self, queue: Queue, draft: Draft) -> list[Intake]:
-        """Return how a message is appended for its queue: at once, or to wait for its time."""
+        """Return how a message is appended: to its queue at once, or where it waits until due."""
         if classify(0, draft.properties) is not MessageKind.DELAYED:
             return [Intake(queue, draft)]
         properties = parse_properties(draft.properties)
@@ -230,7 +230,7 @@ class Delays:
         if entry.position < topic.created_position or (
             entry.sys_flag & MOVED and self._is_older(entry, topic)
         ):
-            # One of the same name was made since; what waited was deleted with the one before.
+            # The topic was created anew; this message was deleted with the old one.
             raise UnknownTopic(text)
         queues = self._queues.of(topic.id)
         queue_id = int(number) if number.isdigit() else 0
@@ -238,7 +238,7 @@ class Delays:
 
 
 def _number(properties: dict[str, str], name: str) -> int | None:
-    """Return a property that is a number; None if it is not there, and a refusal if it is none."""
+    """Return a numeric property, or None if it is missing; Refused if it is not a number."""
     text = properties.get(name)
     if text is None:
         return None

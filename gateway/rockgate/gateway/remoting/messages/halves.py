@@ -69,7 +69,7 @@ class Committed(NamedTuple):
     """What became of a half message that was committed."""
 
     offset: int
-    """Its place in its real queue, or where it waits for its time."""
+    """Its offset in its real queue, or where it waits until it is due."""
     is_sync: bool
     """Whether its topic requires a flush before the request is answered."""
 

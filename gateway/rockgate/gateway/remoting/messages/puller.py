@@ -72,7 +72,7 @@ class Puller:
         self.miss_count = 0
         """Reads that did not: at the end, outside of the queue, or nothing was wanted."""
         self.longest_seconds = 0.0
-        """The longest read so far, with what had to be brought in for it."""
+        """The longest read so far, including what had to be loaded for it."""
         self._reader = reader
         self._stable_offsets = stable_offsets
         self._transactional = stable_offsets.transactional
@@ -89,7 +89,7 @@ class Puller:
     def pull(
         self, queue: Queue, offset: int, wanted: Filter, count_max: int, size_max: int
     ) -> Pulled | Awaitable[Pulled]:
-        """What there is now; later if something must first be brought in or opened."""
+        """What there is now; an awaitable if something must be loaded or opened first."""
         began = self._now()
         start, end = queue.log_start, self.end(queue)
         if not start <= offset < end:

@@ -45,14 +45,14 @@ FIRST_LEVEL: Final = 3
 """The delay level of the first retry; each further one has the next."""
 TIMES_MAX: Final = 2**31 - 1
 OF_THE_LOG: Final = frozenset((TOPIC_ID.decode(), MAX_MS.decode(), EPOCH.decode()))
-"""Properties that belong to an entry as it lies, and not to the message."""
+"""Properties that belong to the entry in the log, and not to the message."""
 _GONE: Final = OF_THE_LOG | WAITING_MARKS | {named.WAITED_AT, named.DLQ_SINCE, named.DLQ_REASON}
 _CLIENTS_NOTES: Final = frozenset((named.MIN_OFFSET, named.MAX_OFFSET, "CONSUME_START_TIME"))
-"""What a client writes on a message when it gets it; it is not for the next one."""
+"""Properties that a client adds to a message that it receives; they are not passed on."""
 NOT_CONSUMED: Final = frozenset(
     name.encode() for name in (LEVELS_TOPIC, TIMES_TOPIC, HALF_TOPIC, HALF_DECISIONS_TOPIC)
 )
-"""What lies there is not the consumers' yet, and a copy of it would be one too many."""
+"""Topics whose messages are not for consumers yet; a copy of one would be a duplicate."""
 log = logging.getLogger(__name__)
 
 

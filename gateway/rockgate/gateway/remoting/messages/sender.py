@@ -9,7 +9,7 @@ What a send is answered with, as RocketMQ's broker does:
     SUCCESS                 in the log, and on disk where the flush setting says so
     FLUSH_DISK_TIMEOUT      in the log, but not known to be on disk in time
     MESSAGE_ILLEGAL         a topic, body or properties that no message can have
-    NO_PERMISSION           the topic, or this server at present, takes no messages
+    NO_PERMISSION           the topic, or for now this server, accepts no messages
     TOPIC_NOT_EXIST         and it could not be created
     SERVICE_NOT_AVAILABLE   the store is full or stopping
 """

@@ -122,7 +122,7 @@ class KeyValues:
         return self._change(namespace, key, value)
 
     def delete(self, namespace: str, key: str) -> asyncio.Future[None]:
-        """Remove a value; done when that is on disk. What is not there is removed already."""
+        """Remove a value; done when that is on disk. Removing a missing one succeeds."""
         return self._change(namespace, key, None)
 
     def _change(self, namespace: str, key: str, value: str | None) -> asyncio.Future[None]:

@@ -1,7 +1,7 @@
 """Acquires messages for pops: reads queues, and puts what was found in flight.
 
 docs/internals/pop.md specifies it. Reading and acquiring are one step of the loop: what has to be
-brought in or opened first is awaited, and then everything is looked at again.
+loaded or opened first is awaited, and then everything is read again.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from rockgate.store.api.topics import Topic
 
 INVISIBLE_MS_MAX: Final = 12 * 3_600_000
 TRIES_MAX: Final = 8
-"""How often a pop looks again after something was brought in for it."""
+"""How often a pop tries again after something was loaded for it."""
 QUEUES_AT_ONCE: Final = 256
-"""Queues that one turn of the loop looks at."""
+"""Queues that are read in one turn of the loop."""
 RETRY_EVERY: Final = 5
-"""One pop of so many looks into the retry topic first."""
+"""One pop in this many reads the retry topic first."""
 
 
 class Popped(NamedTuple):
@@ -106,7 +106,7 @@ class Acquirer:
         self.popped_count = 0
 
     def pop(self, asked: Pop) -> Popped | Awaitable[Popped]:
-        """Acquire what there is now; later if something must first be brought in or opened."""
+        """Acquire what there is now; an awaitable if something must be loaded or opened first."""
         self._turn += 1
         return self._pop(asked, self._turn, 0, 0)
 
@@ -174,13 +174,13 @@ class Acquirer:
         return popped if isinstance(popped, Popped) else await popped
 
     async def _pop_more(self, asked: Pop, turn: int, skip: int) -> Popped:
-        """Look at further queues in the next turn of the loop."""
+        """Read further queues in the next turn of the loop."""
         await asyncio.sleep(0)
         popped = self._pop(asked, turn, skip, 0)
         return popped if isinstance(popped, Popped) else await popped
 
     def _pop_topic(self, asked: Pop, turn: int, skip: int, now_ms: int, found: _Found) -> int:
-        """Look at some queues of the topic; return how many were looked at by now."""
+        """Read some queues of the topic; return how many were read in all."""
         topic = asked.topic
         queues = self._queues.of(topic.id)
         if asked.queue_id >= 0:
@@ -288,7 +288,7 @@ def _key(queue: Queue) -> tuple[bytes, int]:
 
 
 def _abandon(later: Awaitable[Pulled]) -> None:
-    """Close a coroutine that nobody is going to await."""
+    """Close a coroutine that will not be awaited."""
     if isinstance(later, Coroutine):
         later.close()
 

@@ -2,7 +2,7 @@
 
 Behaviour
 - A group pulls unless it was set to pop. A group that pops shares every queue, or with
-  `popShareQueueNum` those of so many members that follow each.
+  `popShareQueueNum` each member also gets the queues of that many members after it.
 - Queues are allocated by the strategies AVG and AVG_BY_CIRCLE, as RocketMQ's brokers do. For
   others, for a topic that does not exist and for a group without members there is no assignment,
   and the client keeps what it has.
@@ -115,7 +115,7 @@ class AssignmentRequests:
         return Command(ResponseCode.SUCCESS, body=javajson.encode(answer))
 
     def _allocated(self, asked: AssignmentBody, mode: str, share: int) -> list[MessageQueue] | None:
-        """Return the queues of a member; None if that cannot be told."""
+        """Return the queues of a member; None if they cannot be determined."""
         topic = self._topics.find(asked.topic)
         if topic is None:
             return None

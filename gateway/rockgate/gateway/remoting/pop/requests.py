@@ -8,9 +8,9 @@ Behaviour
 - An acknowledgement is in the log before it is answered.
 
 Departs from RocketMQ
-- A group needs no making, so SUBSCRIPTION_GROUP_NOT_EXIST is never the answer.
+- A group need not be created, so SUBSCRIPTION_GROUP_NOT_EXIST is never the answer.
 - How long a pop may take is counted from its arrival, and not by the client's clock.
-- 200056, by which a controller has pops undone, is not there: there is no controller.
+- 200056, by which a controller has pops undone, is not served: there is no controller.
 """
 
 from __future__ import annotations

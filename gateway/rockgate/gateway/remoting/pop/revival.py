@@ -92,7 +92,7 @@ class Revival:
 
     @property
     def is_reading(self) -> bool:
-        """Whether something is being brought in."""
+        """Whether something is being loaded."""
         return bool(self._reading)
 
     # Expiry
@@ -131,7 +131,7 @@ class Revival:
             return len(part)
         self._complaint.end()
         if done < len(part):
-            # Something is being brought in.
+            # The rest is being loaded.
             self._in_flight.look_at(window, now_ms + AGAIN_MS)
         elif len(part) < len(expired):
             self._in_flight.look_at(window, now_ms)
@@ -233,7 +233,7 @@ class Revival:
         known = self._progress.fetch(group, topic_id, queue_id)
         offset = None if known is None else known.offset
         if window.committed is not None and offset != window.committed:
-            # Somebody else has committed; the next pop continues there.
+            # Another client has committed; the next pop continues there.
             return
         if offset != start:
             self._progress.commit(group, (Commit(topic_id, queue_id, start),), acknowledged=False)

@@ -84,7 +84,7 @@ class Starts:
                 window = self._in_flight.find(group, topic.id, queue_id)
             return window, first
         if moved is None and known is not None and window.committed not in (None, known):
-            # Somebody else has committed: that is where the group continues.
+            # Another client has committed: the group continues there.
             moved = known
         if moved is not None:
             change = encode(Reset(group, topic.id, queue_id, moved))

@@ -4,7 +4,7 @@ Behaviour
 - 14 answers 0 for a new group of a queue that begins at 0 and has messages, as RocketMQ does: a
   group that starts late must not miss the first of them. Otherwise it is QUERY_NOT_FOUND, and the
   client decides by itself where to begin.
-- 15 that is one-way is kept and appended within a second; as a request it is appended first.
+- A one-way 15 is appended within a second; one that wants an answer is appended first.
 - 29 finds the first message stored at a time or later; UPPER the last one stored at it or before.
 - 30's end is what readers may see. 32 is when the first message was stored.
 - 208 is about one group, in one topic or in all; 317 about every group in every topic that it
@@ -155,7 +155,7 @@ class OffsetRequests:
         end = self._puller.end(queue)
         unit = queue.first_at_store_time(time_ms + 1 if is_upper else time_ms)
         offset = end if unit is None else min(max(unit.base, queue.log_start), end)
-        # The last one of a time is in front of the first one behind it.
+        # The last message of a time is the one before the first later message.
         return max(queue.log_start, offset - 1) if is_upper and end > queue.log_start else offset
 
     # Groups
@@ -311,7 +311,7 @@ class OffsetRequests:
         return await self._set(group, commits, answer)
 
     def clone(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """314: a group goes on where another one is."""
+        """314: copy the progress of one group to another."""
         asked = headers.read(command, fields.CloneOffsetsHeader)
         check_group(asked.dest_group)
         return self._clone(asked)
@@ -334,7 +334,7 @@ class OffsetRequests:
     async def _set(
         self, group: str, commits: list[tuple[Queue, Commit]], answer: Command
     ) -> Command:
-        """Set where a group is; its members are told by their next pulls."""
+        """Set the progress of a group; its members learn of it by their next pulls."""
         for at in range(0, len(commits), COMMITS_AT_ONCE):
             if at:
                 await asyncio.sleep(0)

@@ -176,7 +176,7 @@ class Pulls:
             return asyncio.ensure_future(self._later(command, found))
         if found.code == ResponseCode.PULL_RETRY_IMMEDIATELY and not is_last:
             pull.offset = found.next_offset
-            # With more to look at than one turn may, the client comes back for the rest.
+            # If one turn could not read it all, the client asks again for the rest.
             return None if pull.offset >= found.max_offset else _answer(command, found)
         if found.is_waiting and not is_last:
             return None

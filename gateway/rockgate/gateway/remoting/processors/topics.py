@@ -61,7 +61,7 @@ class TopicRequests:
         self._broker_name = broker_name
 
     def update(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """17: a topic as it shall be."""
+        """17: create a topic, or change it."""
         asked = headers.read(command, fields.CreateTopicHeader)
         self._check(asked.topic, asked.perm)
         topic = self._topics.set(
@@ -72,7 +72,7 @@ class TopicRequests:
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
     def update_many(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """18: topics as they shall be."""
+        """18: create topics, or change them."""
         what = "UPDATE_AND_CREATE_TOPIC_LIST"
         asked = javajson.decode(command.body, TopicConfigList, what, size_max=LIST_BYTES_MAX)
         for each in asked.topic_config_list:

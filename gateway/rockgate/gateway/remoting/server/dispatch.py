@@ -41,11 +41,11 @@ Frame: TypeAlias = list[Buffer]
 Reply: TypeAlias = Command | Frame
 """A command that is still to be written, or the frame of a hand codec."""
 Later: TypeAlias = Awaitable[Reply] | Awaitable["Reply | asyncio.Future[Reply]"]
-"""A reply that is to come. What waited for long may find that it has to wait a little more."""
+"""A reply to come. A long poll may return another future, if it has to wait once more."""
 Handle: TypeAlias = Callable[[Command, Caller], Reply | Later]
 REMARK_MAX = 1_000
 UNKNOWN: Final = -1
-"""Under this code requests are counted that nothing answers."""
+"""The code under which requests without a processor are counted."""
 
 
 def write(request: Command, reply: Reply) -> Frame:

@@ -1,6 +1,6 @@
 """Validates names from RocketMQ clients, with the limits of RocketMQ's own clients.
 
-Names are kept for as long as what they name, and written into the log; a client says any it likes.
+Names are stored for as long as what they name, and written to the log; clients may send any.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class TopicRegistry:
         return self.ensure(name, count, default.permission & ~INHERIT)
 
     def ensure(self, name: str, queue_count: int, permission: int) -> Topic:
-        """A topic that is created if it is not there."""
+        """Return a topic, which is created if it does not exist."""
         topic = self.find(name)
         if topic is not None:
             return topic
@@ -209,7 +209,7 @@ class TopicRegistry:
         self._topics.set_config({topic: config})
 
     def delete(self, name: str) -> None:
-        """Delete a topic; one that is not there is as good as deleted."""
+        """Delete a topic; deleting a missing one succeeds."""
         if self.is_system(name):
             raise Refused(
                 ResponseCode.SYSTEM_ERROR, f"The topic[{name}] is conflict with system topic."

@@ -61,7 +61,7 @@ class ConcurrentDispatch:
         self.resize(self._settings.workers)
 
     def resize(self, workers: int) -> None:
-        """Have so many listeners run at once from now on; those that run are not interrupted."""
+        """Set how many listeners run at once; those that run are not interrupted."""
         if self._is_closing:
             return
         loop = asyncio.get_running_loop()

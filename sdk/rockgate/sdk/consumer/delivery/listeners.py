@@ -33,7 +33,7 @@ _log: Final = logging.getLogger(__name__)
 OnMessage = Callable[[Received], object]
 """Consumes one message: it is acknowledged when this returns, and comes again if this raises."""
 OnMessages = Callable[[Sequence[Received]], Awaitable[int | None] | int | None]
-"""Consumes several; if it returns a number, so many of them are done."""
+"""Consumes several; if it returns a number, that many of them are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Listeners:
         return max((each.batch_max or 1 for each in self._by_topic.values()), default=1)
 
     def resize(self, workers: int) -> None:
-        """Have so many threads from now on; what runs in the others ends there."""
+        """Set the number of threads; calls under way finish in the old ones."""
         self._workers = workers
         if self._pool is not None:
             self._pool.shutdown(wait=False)

@@ -46,7 +46,7 @@ class Ruling(Enum):
     AGAIN = auto()
     ROLLBACK = auto()
     ABANDONED = auto()
-    """Nobody has looked at them."""
+    """No listener was called with them."""
 
 
 @dataclass(frozen=True, slots=True)

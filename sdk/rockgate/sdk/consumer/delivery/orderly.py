@@ -75,7 +75,7 @@ class OrderlyDispatch:
         """Nothing runs before a queue has messages."""
 
     def resize(self, workers: int) -> None:
-        """Have so many listeners run at once from now on; those that run are not interrupted."""
+        """Set how many listeners run at once; those that run are not interrupted."""
         self._turns.resize(workers)
 
     def submit(

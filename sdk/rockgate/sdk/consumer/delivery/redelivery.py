@@ -28,7 +28,7 @@ EXPIRED_LEVEL: Final = 3
 class Retry(Exception):  # not a failure of ours, but what a listener wishes
     """Raised by a listener: these messages are to be redelivered, at least after this time.
 
-    Of a batch `done` messages are done all the same, from the first on. The time is rounded up to a
+    Of a batch, the first `done` messages are still acknowledged. The time is rounded up to a
     delay level of the broker's.
     """
 
@@ -54,7 +54,7 @@ class Retry(Exception):  # not a failure of ours, but what a listener wishes
 class DeadLetter(Retry):
     """Raised by a listener: these messages are dead letters of the group, without more tries.
 
-    Of a batch `done` messages are done all the same, from the first on.
+    Of a batch, the first `done` messages are still acknowledged.
     """
 
     def __init__(self, *, done: int = 0) -> None:

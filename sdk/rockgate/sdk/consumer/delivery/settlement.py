@@ -48,7 +48,7 @@ class SettleCounts:
     finished: int = 0
     sent_back: int = 0
     dropped: int = 0
-    """Failed in a broadcasting group, where nobody can deliver them again."""
+    """Failed in a broadcasting group, where messages are not redelivered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,16 +126,16 @@ class QueueSettlement:
 
     @property
     def _is_still_ours(self) -> bool:
-        """Whether a queue that is being given up is waited for, and nobody else can have it."""
+        """Whether a queue that is being released is still waited for, and still locked here."""
         cached = self._cached
         if self._context.settings.model is Model.BROADCASTING:
             return not cached.is_lost
         return not cached.is_lost and cached.is_locked(asyncio.get_running_loop().time())
 
     async def is_locked(self) -> bool:
-        """Ask for the lock of the queue once more; whether it was had, and nobody has had it since.
+        """Lock the queue again; return whether it is, and no other member consumed it meanwhile.
 
-        A lock that has expired may have been another member's in between, which has gone on.
+        After a lock has expired, another member may have locked the queue and consumed from it.
         """
         is_had = self._queue in await self._context.calls.lock([self._queue])
         return is_had and await self.is_current()

@@ -20,7 +20,7 @@ class Turns:
         return self._taken_count > self._size
 
     async def acquire(self) -> None:
-        """Take a turn as soon as there is one; who waits longest is first."""
+        """Take a turn as soon as there is one, in the order of the calls."""
         if self._taken_count < self._size and not self._waiting:
             self._taken_count += 1
             return
@@ -30,7 +30,7 @@ class Turns:
             await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
-                # It was this one's turn, which nobody will take.
+                # The turn was already assigned to this call, which cannot use it.
                 self.release()
             raise
 
@@ -40,7 +40,7 @@ class Turns:
         self._hand_on()
 
     def resize(self, size: int) -> None:
-        """Have so many turns; those that were taken are given back as ever."""
+        """Change the number of turns; those already taken are given back as usual."""
         self._size = size
         self._hand_on()
 

@@ -239,7 +239,7 @@ class LitePullConsumer:
         held.polls.pause(wire)
 
     def resume(self, queues: Sequence[Queue]) -> None:
-        """Have polls hand out of these queues again."""
+        """Let polls return messages of these queues again."""
         self._open.held.polls.resume([self._wire(queue) for queue in queues])
         self._arrived.set()
 
@@ -294,7 +294,7 @@ class LitePullConsumer:
         return await self._open.held.store.read(self._wire(queue))
 
     async def commit(self, offsets: Mapping[Queue, int] | None = None) -> None:
-        """Commit that everything is done that was handed out, or up to these offsets.
+        """Commit everything that polls have returned, or up to these offsets.
 
         A commit that fails is raised, after the other queues were tried.
         """

@@ -122,7 +122,7 @@ class LiteQueues:
 
     @property
     def offsets(self) -> OffsetTable:
-        """How far the group is: what was handed out and is done."""
+        """How far the group is: what polls have returned and is consumed."""
         return self.polls.settled
 
     @property

@@ -1,8 +1,8 @@
-"""Tells hooks, spans, the trace and statistics of what polls hand out, and what becomes of it.
+"""Reports what polls return, and its outcome, to hooks, spans, the trace and statistics.
 
-A poll hands out messages of several queues; observers see the messages of one queue together, as
-those of a listener. They are consumed when the next poll or a commit says so; what was handed out
-before a consumer is closed without that comes again.
+A poll returns messages of several queues; observers see the messages of one queue together, as
+those of a listener. They count as consumed at the next poll or commit; if the consumer is closed
+before that, they are delivered again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class PolledCalls:
         self._open: list[tuple[Call, int]] = []
 
     def begin(self, messages: Sequence[Received]) -> None:
-        """These are handed out."""
+        """A poll returns these."""
         by_queue: dict[Queue, list[Received]] = {}
         for message in messages:
             by_queue.setdefault(message.source, []).append(message)

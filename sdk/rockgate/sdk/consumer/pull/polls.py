@@ -21,7 +21,7 @@ from rockgate.sdk.results import Queue
 
 
 class Polls:
-    """The queues of one lite pull consumer, as far as polls look at them."""
+    """The queues of one lite pull consumer, as polls use them."""
 
     def __init__(self) -> None:
         self.positions = OffsetTable()
@@ -46,7 +46,7 @@ class Polls:
         self._paused.discard(queue)
 
     def settle(self) -> None:
-        """What was handed out is done."""
+        """Everything that polls have returned is consumed."""
         for queue, offset in self.positions.all().items():
             self.settled.update(queue, offset, increase_only=False)
 
@@ -68,14 +68,14 @@ class Polls:
         return found
 
     def pause(self, queues: Iterable[Queue]) -> None:
-        """Hand nothing out of these queues."""
+        """Return no messages of these queues."""
         self._paused.update(queues)
 
     def resume(self, queues: Iterable[Queue]) -> None:
-        """Hand out of them again."""
+        """Return messages of them again."""
         self._paused.difference_update(queues)
 
     @property
     def paused(self) -> Collection[Queue]:
-        """Queues of which nothing is handed out."""
+        """Queues of which polls return nothing."""
         return frozenset(self._paused)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 
 class Pauses:
-    """The topics that are not pulled at present, by their names on the wire."""
+    """The topics that are paused, by their names on the wire."""
 
     def __init__(self) -> None:
         self._topics: set[str] = set()

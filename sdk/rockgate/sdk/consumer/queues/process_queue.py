@@ -25,7 +25,7 @@ from rockgate.sdk.consumer.settings import LOCK_S_MAX, PULL_IDLE_S_MAX, FlowLimi
 
 
 class QueuedMessage(Protocol):
-    """A message as far as a process queue looks at it."""
+    """What a process queue needs of a message."""
 
     @property
     def offset(self) -> int:
@@ -40,7 +40,7 @@ P = TypeVar("P", bound=QueuedMessage)
 
 
 class Limit(Enum):
-    """Why a queue is not pulled at present."""
+    """Why a queue is not being pulled."""
 
     COUNT = "messages"
     SIZE = "bytes"

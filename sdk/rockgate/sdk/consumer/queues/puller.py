@@ -98,7 +98,7 @@ class Puller:
         self._room.set()
 
     async def run(self) -> None:
-        """Pull until the queue is dropped, or nobody consumes it any more."""
+        """Pull until the queue is dropped, or its messages are no longer consumed."""
         try:
             await self._run()
         except (Closed, asyncio.CancelledError):

@@ -25,7 +25,7 @@ INCOMPLETE_S: Final = 1.0
 GAP_S: Final = 0.5
 """Between two rounds that were asked for."""
 INCOMPLETE_ROUNDS_MAX: Final = 30
-"""What cannot be done for so many rounds waits for the usual ones from then on."""
+"""After this many incomplete rounds in a row, the rest waits for the regular ones."""
 
 _log: Final = logging.getLogger(__name__)
 

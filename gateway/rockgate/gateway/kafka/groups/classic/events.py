@@ -46,7 +46,7 @@ class Join:
     needs_id: bool
     """Whether a client without a member id is sent back with one first (v4)."""
     can_skip: bool
-    """Whether a static leader that comes back may be told to keep the assignment (v9)."""
+    """Whether a static leader that rejoins may be answered with its old assignment (v9)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
