@@ -59,7 +59,9 @@ FACES = [
 ]
 
 
-@pytest.mark.parametrize(("inner", "face", "without"), FACES, ids=lambda each: str(each)[:60])
+@pytest.mark.parametrize(
+    ("inner", "face", "without"), FACES, ids=[inner.__name__ for inner, _, _ in FACES]
+)
 def test_a_face_has_every_call_of_what_is_behind_it(
     inner: type, face: type, without: set[str]
 ) -> None:
