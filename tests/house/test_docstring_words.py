@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.house.checkout import ROOT
 
-FOLDERS = ("bench", "cli", "gateway", "pipeline", "sdk", "store/rockgate", "tests")
+FOLDERS = ("bench", "cli", "gateway", "pipeline", "protocol", "sdk", "store/rockgate", "tests")
 NOT_YET = ("tests/sdk",)
 """Folders below them that have not been read through."""
 

@@ -3,7 +3,7 @@
     ProtocolError            the peer broke the protocol: the connection is closed
     └── MalformedFrame       a size or a header that cannot be read
 
-Each wire's own `errors` module goes on from here.
+Each protocol's own `errors` module adds to these.
 """
 
 

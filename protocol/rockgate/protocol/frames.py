@@ -1,19 +1,19 @@
 """Splits a byte stream into frames: four bytes of length, then that many bytes.
 
-A frame that lies whole in one chunk is a slice of it. One that spans chunks is put together in a
-buffer of its own, and what is missing of a large one can be received straight into that buffer:
+A frame that is complete in one chunk is a slice of it. One that spans chunks is assembled in a
+buffer of its own, and the rest of a large one can be received directly into that buffer:
 
-    room = reader.room()     where the next bytes of the frame under way belong, if that is worth it
-    reader.filled(count)     so many came there
-    reader.feed(chunk)       bytes that came anywhere else
+    room = reader.room()     a buffer for the next bytes of the frame under way, if it is worth it
+    reader.filled(count)     that many bytes were received there
+    reader.feed(chunk)       bytes that were received anywhere else
 
-The buffers of large frames are used again (`Spares`): the same megabyte, warm in the processor's
-cache, serves one frame after the other. Reading 1 MB frames beside a busy client cost 0.33 s of CPU
-per GB this way, 0.53 s when chunks were appended to each other, and 0.45 s when they were joined.
+The buffers of large frames are reused (`Spares`): the same megabyte, warm in the processor's cache,
+serves one frame after another. Reading 1 MB frames beside a busy client cost 0.33 s of CPU per GB
+this way, 0.53 s when chunks were appended to each other, and 0.45 s when they were joined.
 
-Invariants: a frame is handed out once, whole, and nobody writes to it as long as anybody can see
-it; memory follows the bytes that arrived, not the length that a peer only promised; the work is
-linear in the bytes, however they are split; frames that came before a broken one are never lost.
+Invariants: a frame is returned once, complete, and is not written to while a slice of it exists;
+memory follows the bytes received, not the length that a peer announced; the work is linear in the
+bytes, however they are split; frames before a malformed one are never lost.
 """
 
 import mmap
@@ -26,24 +26,24 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 LENGTH: Final = struct.Struct(">i")
 ROOM_MIN: Final = 16 << 10
-"""Missing bytes from which on it is worth to receive them in place."""
+"""The fewest missing bytes that are worth receiving in place."""
 SPARE_SIZE: Final = (1 << 20) + (64 << 10)
 """A request with one batch of the usual `max.message.bytes` fits."""
 SPARES_MAX: Final = 4
 _CAPACITY_MIN: Final = 256
 MAPPED_SIZE: Final = 4 << 20
-"""A frame of this size is received in pages of its own. They cost nothing before bytes come into
-them, so that the rest of it need never be moved, and go back to the system with it."""
+"""A frame of this size is received in pages of its own. They cost nothing until bytes are written
+to them, so the rest of the frame need never be moved, and they go back to the system with it."""
 MAPPED_FROM: Final = 512 << 10
-"""How much of it has to come first: a length that is only promised maps nothing, and moving more
-would take longer than others should wait for."""
+"""How much of it must arrive first: a length that is only announced maps nothing, and moving more
+would delay other connections for too long."""
 _NOTHING: Final = memoryview(bytearray())
 
 
 def _mapped(size: int) -> memoryview | None:
-    """A room of so many bytes that takes memory as it is filled; None if there is none."""
+    """A buffer of that many bytes that takes memory as it is filled; None if there is no memory."""
     try:
-        # Pages of our own: shared ones would be files in memory, and cost more.
+        # Private pages: shared ones would be files in memory, and cost more.
         return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
     except (OSError, ValueError, OverflowError):
         return None
@@ -52,8 +52,8 @@ def _mapped(size: int) -> memoryview | None:
 class Spares:
     """A few buffers for large frames, shared by all readers of a thread, and made as needed.
 
-    A buffer is free when no slice of it is left anywhere, so who keeps a frame keeps its buffer
-    from being used again, and need not know about it.
+    A buffer is free when no slice of it is left anywhere, so holding a frame is enough to prevent
+    its buffer from being reused.
     """
 
     __slots__ = ("_buffers", "retired")
@@ -61,16 +61,16 @@ class Spares:
     def __init__(self) -> None:
         self._buffers: list[bytearray] = []
         self.retired: list[memoryview] = []
-        """Mapped rooms of frames that were broken off. The system takes ten milliseconds to take
-        a hundred megabytes back: who owns these lets go of one after the other."""
+        """Mapped buffers of frames that were aborted. The system takes ten milliseconds to reclaim
+        a hundred megabytes, so the owner releases them one by one."""
 
     def take(self, size: int) -> memoryview | None:
-        """Return the whole of a free buffer that holds `size` bytes; None if there is none."""
+        """Return a free buffer that holds `size` bytes, as a whole; None if there is none."""
         if size > SPARE_SIZE:
             return None
         for buffer in self._buffers:
             try:
-                # Only a buffer that nobody has a slice of can change its size.
+                # Only a buffer without slices can change its size.
                 buffer.append(0)
             except BufferError:
                 continue
@@ -85,7 +85,7 @@ class Spares:
 class FrameReader:
     """The receiving half of one connection: owned by a ServerConnection or a ClientConnection.
 
-    `error` is what broke the stream. From then on nothing is read any more.
+    `error` is what broke the stream. Nothing is read after that.
     """
 
     __slots__ = (
@@ -103,13 +103,13 @@ class FrameReader:
         self.frame_bytes_max = frame_bytes_max
         self.error: MalformedFrame | None = None
         self._spares = spares
-        # The size of the frame under way, or -1; its buffer, and how much of it has come.
+        # The size of the frame under way, or -1; its buffer, and how much of it was received.
         self._size = -1
         self._view = _NOTHING
         self._have = 0
         # One to three bytes of a length, between two frames.
         self._lead = b""
-        # Where the length of the frame under way lies in the stream.
+        # The position in the stream of the length of the frame under way.
         self._position = 0
 
     def feed(self, data: Buffer) -> list[memoryview]:
@@ -122,7 +122,7 @@ class FrameReader:
         if self._size >= 0:
             at = self._resume(view, frames)
         elif self._lead:
-            # At most three bytes that came before: this happens once in a long while.
+            # At most three earlier bytes; this is rare.
             view = memoryview(self._lead + bytes(view))
             end = len(view)
             self._lead = b""
@@ -143,7 +143,7 @@ class FrameReader:
         return frames
 
     def room(self) -> memoryview | None:
-        """Where the next bytes of a large frame under way belong: none but they may come there."""
+        """The buffer for the next bytes of a large frame under way, and for nothing else."""
         if self._size - self._have < ROOM_MIN:
             return None
         if self._have == len(self._view):
@@ -151,7 +151,7 @@ class FrameReader:
         return self._view[self._have : self._size]
 
     def filled(self, count: int) -> list[memoryview]:
-        """The frame, if it is whole now that `count` bytes came into its room."""
+        """The frame, if `count` more bytes in its buffer complete it."""
         self._have += count
         frames: list[memoryview] = []
         if self._have == self._size:
@@ -159,13 +159,13 @@ class FrameReader:
         return frames
 
     def forget(self) -> None:
-        """Release the frame under way: nothing more will come."""
+        """Release the frame under way: the stream has ended."""
         if self._spares is not None and len(self._view) >= MAPPED_SIZE:
             self._spares.retired.append(self._view)
         self._size, self._have, self._view, self._lead = -1, 0, _NOTHING, b""
 
     def _begin(self, size: int, first: memoryview) -> None:
-        """Start a frame of which only the first bytes are there."""
+        """Start a frame of which only the first bytes were received."""
         spare = None
         if self._spares is not None and size - len(first) >= ROOM_MIN:
             spare = self._spares.take(size)
@@ -189,7 +189,7 @@ class FrameReader:
         self._have = end
 
     def _grow(self, needed: int) -> None:
-        """Make room for what came, and twice as much as there was, up to the size of the frame."""
+        """Grow the buffer to fit the bytes received, at least twofold, up to the frame's size."""
         capacity = min(self._size, max(needed, 2 * len(self._view), _CAPACITY_MIN))
         is_mapped = self._size >= MAPPED_SIZE and capacity >= MAPPED_FROM
         grown = _mapped(self._size) if is_mapped else None

@@ -4,18 +4,19 @@ docs/internals/log-format.md specifies it. Two kinds share the envelope:
 
 - a *message entry* (MAGIC_V1, or MAGIC_V2 when the topic is over 127 bytes) takes one offset;
 - a *batch entry* (MAGIC_BATCH, sysFlag INNER_BATCH) takes `count` offsets. Its first property is
-  INNER_NUM in ten digits, so the count is read at a fixed place and no body is ever opened.
+  INNER_NUM in ten digits, so the count is read at a fixed place without decoding the body.
 
 The layout is declared once in construct (`layout.LAYOUTS`), which is the reference; `pack_head`,
-`pack_tail`, `read` and `check` are the hand codec, and a parity test holds the two together. A
-server never loads the reference: construct takes longer to import than all the rest of this.
+`pack_tail`, `read` and `check` are the hand-written codec, and a parity test compares the two. A
+server never loads the reference: construct takes longer to import than the rest of this package.
 
-Every entry ends with the part `__ECRC=`: a CRC-32 over all bytes of the entry but the body
-and the digits themselves. The body is covered by bodyCRC, which the checksum covers in turn, so
-any flipped byte is seen with one pass over the body. RocketMQ's decoders pass over it, for it has
-no name and value.
+Every entry ends with the part `__ECRC=`: a CRC-32 over all bytes of the entry but the body and the
+digits themselves. The body is covered by bodyCRC, which the checksum covers in turn, so any flipped
+byte is detected with one pass over the body. RocketMQ's decoders skip this part, because it has no
+name and value.
 
-This is a leaf: it knows neither Kafka nor remoting, and it is all of protocol the store imports.
+This package depends on neither Kafka nor remoting, and is the only part of protocol that the store
+imports.
 """
 
 from rockgate.protocol.entry.batchframe import NO_FRAME, BatchFrame, batch_frame, enclose_batch

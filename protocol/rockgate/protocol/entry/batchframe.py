@@ -1,9 +1,9 @@
 """The envelope of a batch entry, with the constant parts prepared in advance.
 
-What a topic's batches have in common is their tail: the topic's name, the names of the properties
-and the sizes of both, which change only when an offset takes one more digit. A `BatchFrame` holds
-it as a format; `enclose_batch` fills in what is left. The bytes are those of `pack_head` and
-`pack_tail`; a property test compares them.
+Batches of a topic share their tail: the topic's name, the names of the properties and the sizes of
+both, which change only when an offset takes one more digit. A `BatchFrame` holds it as a format
+string; `enclose_batch` fills in the rest. The bytes are those of `pack_head` and `pack_tail`; a
+property test compares them.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class BatchFrame(NamedTuple):
     """The envelope of batches of one topic, with two IPv4 hosts and no properties of its own."""
 
     tail: bytes
-    """A format for count and offset; what it gives ends where the checksum's digits begin."""
+    """A format string for count and offset; its result ends where the checksum's digits begin."""
     size: int
-    """What the envelope takes: an entry is that much larger than its body."""
+    """The size of the envelope: an entry is that much larger than its body."""
     until: int
     """The first offset that needs another frame."""
 
 
 NO_FRAME: Final = BatchFrame(b"", 0, 0)
-"""A frame that fits no offset, to begin with."""
+"""An initial frame that fits no offset."""
 
 
 @lru_cache(maxsize=4_096)
@@ -66,7 +66,7 @@ def enclose_batch(
     store_ms: int,
     store_host: bytes,
 ) -> None:
-    """Put the envelope around a batch's body that lies in place; the head, which shows it, last."""
+    """Write the envelope around a body in place, the head last: it makes the entry visible."""
     body_size = len(body)
     body_at = at + HEAD_SIZE_V4
     head = _pack_head(

@@ -1,7 +1,7 @@
 """CRC-32, with the fastest implementation available.
 
-isal's is the same function as zlib's at a tenth of its time or less, which is half of what an
-append of 16 KB would otherwise take. The SDK does without it.
+isal computes the same function as zlib in a tenth of the time or less, which halves the time of an
+append of 16 KB. The SDK does not need it.
 """
 
 try:

@@ -26,7 +26,7 @@ from rockgate.protocol.entry.format import (
     EntryError,
 )
 
-_HEX_DIGITS_END: Final = 9  # eight digits and the separator: what the checksum leaves out
+_HEX_DIGITS_END: Final = 9  # eight digits and the separator, which the checksum does not cover
 _COUNTED: Final = struct.Struct(f"{len(INNER_NUM)}s10sc")
 
 # One struct reads everything up to the body, for each width of the two hosts.
@@ -42,7 +42,7 @@ HOST_FLAGS: Final = BORN_HOST_V6 | STORE_HOST_V6
 _HEAD_V4: Final = _HEADS[0]
 HEAD_SIZE_V4: Final = _HEAD_V4.size
 MESSAGE_SIZE_V4: Final = HEAD_SIZE_V4 + 1 + 2 + CHECKSUM_SIZE
-"""What `pack_message` puts around topic, body and properties."""
+"""The fields that `pack_message` writes around topic, body and properties."""
 _SIZE_AND_MAGIC: Final = struct.Struct(">II")
 BODY_CRC_AT: Final = 8
 POSITION_AT: Final = 28
@@ -53,7 +53,7 @@ _I16: Final = struct.Struct(">h")
 _TOPIC_SIZES: Final = {MAGIC_V1: _I8, MAGIC_V2: _I16, MAGIC_BATCH: _I16}
 _CHECKED: Final = struct.Struct(">III16xqi16xq20xI")
 _TAIL_MIN: Final = 2 + 2 + CHECKSUM_SIZE
-_new: Final = tuple.__new__  # what NamedTuple._make calls, without its own call in between
+_new: Final = tuple.__new__  # the function that NamedTuple._make calls, called directly
 
 
 class Entry(NamedTuple):
@@ -120,7 +120,7 @@ def pack_head(
     body_size: int,
 ) -> bytes:
     """Pack everything before the body. The hosts' widths must agree with `sys_flag`."""
-    # The struct would cut a host that is too wide, or fill up one that is not, in silence.
+    # The struct would silently truncate or pad a host of another width.
     assert len(born_host) == (HOST_SIZE_V6 if sys_flag & BORN_HOST_V6 else HOST_SIZE_V4)
     assert len(store_host) == (HOST_SIZE_V6 if sys_flag & STORE_HOST_V6 else HOST_SIZE_V4)
     return _HEADS[sys_flag & HOST_FLAGS].pack(
@@ -143,7 +143,7 @@ def pack_head(
 
 
 def tail_size(topic: bytes, properties: bytes, magic: int) -> int:
-    """Return the size of everything behind the body, checksum included.
+    """Return the size of everything after the body, checksum included.
 
     `properties` must be empty or end with PROPERTY_END, and must not hold a checksum yet.
     """
@@ -151,7 +151,7 @@ def tail_size(topic: bytes, properties: bytes, magic: int) -> int:
 
 
 def pack_tail(head: bytes, topic: bytes, properties: bytes, magic: int) -> bytes:
-    """Pack everything behind the body; the head must be final, for the checksum covers it."""
+    """Pack everything after the body; the head must be final, because the checksum covers it."""
     prefix = _TOPIC_SIZES[magic].pack(len(topic))
     size = _I16.pack(len(properties) + CHECKSUM_SIZE)
     covered = b"".join((prefix, topic, size, properties, CHECKSUM_NAME))
@@ -213,15 +213,15 @@ def pack_blank(size: int) -> bytes:
 
 
 def peek(buffer: Buffer, at: int) -> tuple[int, int]:
-    """Return size and magic of what starts at `at`, unchecked; eight bytes must be there."""
+    """Return size and magic of the entry at `at`, unchecked; eight bytes must be available."""
     return _SIZE_AND_MAGIC.unpack_from(buffer, at)
 
 
 def read(buffer: Buffer, at: int = 0, limit: int | None = None) -> Entry:
     """Read the envelope that starts at `at` and ends at or before `limit`.
 
-    Every length is checked against the entry's own size and the bytes there are. The checksums
-    are not computed: that is `check`'s work.
+    Every length is checked against the entry's own size and the available bytes. The checksums are
+    not computed; `check` does that.
     """
     end_max = len(buffer) if limit is None else limit
     if end_max - at < HEAD_SIZE_V4:
@@ -262,10 +262,10 @@ def _read_wide_head(buffer: Buffer, at: int, end_max: int, flags: int) -> tuple[
 
 
 def verify(view: memoryview, at: int, limit: int, position: int) -> tuple[int, int, int]:
-    """Read and check the entry that is to stand at a position; return size, flags and store time.
+    """Read and check the entry expected at a position; return size, flags and store time.
 
-    This is `read` and `check` for whoever goes through millions of entries: nothing is made of
-    one that is whole and usual, and any other is left to those two. EntryError as they raise it.
+    This is `read` and `check` for scans of millions of entries: no object is created for a valid
+    entry of the usual shape, and any other is passed to those two. Raises EntryError as they do.
     """
     if limit - at > HEAD_SIZE_V4:
         head = _CHECKED.unpack_from(view, at)
@@ -302,23 +302,23 @@ def verify(view: memoryview, at: int, limit: int, position: int) -> tuple[int, i
     return entry.total_size, entry.sys_flag, entry.store_ms
 
 
-# Loops of readers look at every entry with one of these two. They are no functions of their own,
-# because a call would cost more than the look.
+# Loops of readers inspect every entry with one of these two. They are methods of a struct and not
+# functions, because a call would cost more than the read.
 identify: Final[Callable[..., tuple[int, int, int, int]]] = struct.Struct(">II4xi4xq").unpack_from
-"""Return size, magic, queue id and offset of the entry in a buffer, at 0 or where it is said."""
+"""Return size, magic, queue id and offset of the entry in a buffer, at 0 or at a given place."""
 
 identify_body: Final[Callable[..., tuple[int, int, int, int, int, int]]] = struct.Struct(
     f">II4xi4xq8xi{HEAD_SIZE_V4 - SYS_FLAG_AT - 8}xI"
 ).unpack_from
 """Return the same, the flags, and the size of the body, if no flag is one of `HOST_FLAGS`: with
-longer hosts in the head the body is elsewhere, and `places` knows where."""
+longer hosts in the head the body starts later, and `places` computes where."""
 
 
 def places(buffer: Buffer, at: int) -> tuple[int, int, int, int, int, int]:
     """Return size, magic, queue id, offset, and place and size of the body of the entry at `at`.
 
-    Nothing is checked but the room for a head: a reader compares what it knows, and trusts the
-    rest of an entry that was whole when it was written.
+    Only the room for a head is checked: a reader compares the fields it knows, and trusts the rest
+    of an entry that was complete when it was written.
     """
     size, magic, queue_id, offset, flags, body_size = identify_body(buffer, at)
     if not flags & HOST_FLAGS:
@@ -329,7 +329,7 @@ def places(buffer: Buffer, at: int) -> tuple[int, int, int, int, int, int]:
 
 
 def body_of(view: memoryview) -> memoryview:
-    """Return the body of one whole entry that is known to be valid."""
+    """Return the body of one complete entry that is known to be valid."""
     (flags,) = _U32.unpack_from(view, SYS_FLAG_AT)
     body_at = _HEADS[flags & HOST_FLAGS].size
     (size,) = _U32.unpack_from(view, body_at - 4)

@@ -20,11 +20,11 @@ STORE_HOST_V6: Final = 1 << 5
 INNER_BATCH: Final = 1 << 7
 # RocketMQ uses the bits below 1 << 12; the following are ours, and its clients ignore them.
 MOVED: Final = 1 << 16
-"""The entry was appended again so that its first segment could go; its offset is the old one."""
+"""The entry was appended again so that its segment could be deleted; its offset is the same."""
 CONTINUES: Final = 1 << 17
 """The next entry belongs to the same atomic group: recovery keeps all of it or none."""
 DELAYED: Final = 1 << 18
-"""The message waits for its time, or records of the batch do; readers get it without them."""
+"""The message is delayed, or some records of the batch are; readers do not get delayed ones."""
 INDEXED: Final = 1 << 19
 """The keys of the batch's records are in the key index."""
 
@@ -38,7 +38,7 @@ NAME_END: Final = b"\x01"
 PROPERTY_END: Final = b"\x02"
 INNER_NUM: Final = b"INNER_NUM\x01"
 INNER_BASE: Final = b"INNER_BASE\x01"
-# No NAME_END: RocketMQ's decoders pass over such a part, so no client sees it as a property.
+# No NAME_END: RocketMQ's decoders skip such a part, so no client sees it as a property.
 CHECKSUM_NAME: Final = b"__ECRC="
 CHECKSUM_SIZE: Final = len(CHECKSUM_NAME) + 8 + 1
 HOST_SIZE_V4: Final = 8  # address 4, port 4
@@ -46,7 +46,7 @@ HOST_SIZE_V6: Final = 20  # address 16, port 4
 
 
 class EntryError(ValueError):
-    """The bytes at a place are not a whole, valid entry; `reason` says what is wrong with them."""
+    """The bytes at a place are not a complete, valid entry; `reason` says why."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

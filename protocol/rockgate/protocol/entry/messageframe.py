@@ -1,7 +1,7 @@
-"""Message entries field by field: what one reads of many, and what many of them have in common.
+"""Message entries field by field: reads single fields, and packs the fields that entries share.
 
-For loops over the messages of a run or of a batch, where `read` and `pack_head` would do more than
-is asked. The layout is that of `codec`, and a test compares the two.
+For loops over the messages of a run or of a batch, where `read` and `pack_head` would do unneeded
+work. The layout is that of `codec`, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ message_fields: Final = struct.Struct(">II12xq8xiq36xI").unpack_from
 Called for every message that is transcoded, so it is the struct's own method.
 """
 V1_SIZES: Final = 3
-"""What a MAGIC_V1 entry has behind its body beside topic and properties: the sizes of both."""
+"""What a MAGIC_V1 entry has after its body besides topic and properties: the sizes of both."""
 
 _SIZE: Final = struct.Struct(">h")
 _BODY_SIZE: Final = struct.Struct(">I")
 _BORN_MS: Final = struct.Struct(">40xq")
 
 pack_size: Final = _SIZE.pack
-"""The size of properties, as it stands before them."""
+"""The size of the properties, which precedes them."""
 
 
 def born_ms_of(view: Buffer) -> int:
-    """Return the time at which an entry was born; a batch's is its largest record time."""
+    """Return the born timestamp of an entry; for a batch, its largest record timestamp."""
     return int(_BORN_MS.unpack_from(view)[0])
 
 
 class MessageFrame:
-    """The envelopes of messages that come of one entry: alike but for place, time and contents."""
+    """The envelopes of messages made from one entry; only place, time and contents differ."""
 
     __slots__ = (
         "bare_tail",
@@ -54,7 +54,7 @@ class MessageFrame:
     )
 
     def __init__(self, entry: Entry, topic: bytes) -> None:
-        """`topic` is the name that the messages bear, which need not be the entry's."""
+        """`topic` is the topic of the messages, which need not be the entry's."""
         hosts = entry.sys_flag & (BORN_HOST_V6 | STORE_HOST_V6)
         self.rest = b"%b%b%b%b" % (
             entry.born_host,
@@ -72,9 +72,9 @@ class MessageFrame:
         self.flags = hosts.to_bytes(4, "big")
         is_short = len(topic) <= TOPIC_SIZE_V1_MAX
         self.topic = len(topic).to_bytes(1 if is_short else 2, "big") + topic
-        """With its length in front."""
+        """Preceded by its length."""
         self.bare_tail = self.topic + bytes(2)
-        """What stands behind the body of a message without properties."""
+        """Everything after the body of a message without properties."""
         self.position = entry.position
 
     def properties(self, buffer: memoryview, at: int, end: int) -> bytes:

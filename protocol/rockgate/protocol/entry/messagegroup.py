@@ -1,7 +1,7 @@
 """Message entries of one topic and queue, packed in one pass.
 
-A client's batch send is many small messages with the same hosts, times and flags. What they share
-of their envelopes is packed once; each message then costs one packing of what is its own, and its
+A client's batch send is many small messages with the same hosts, times and flags. The common part
+of their envelopes is packed once; each message then costs one packing of its own fields, and its
 checksums. The bytes are those of `pack_head` and `pack_tail`; a property test compares them.
 """
 
@@ -35,7 +35,7 @@ Content = tuple[int, Buffer, bytes]
 
 
 class Contents(NamedTuple):
-    """Messages column by column: what all of them go through is then done column by column."""
+    """Messages column by column, so that each step is done for a whole column at once."""
 
     flags: Sequence[int]
     bodies: Sequence[Buffer]
@@ -46,7 +46,7 @@ class Contents(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[Content]) -> Self:
-        """Turn messages that are given one by one."""
+        """Turn messages given one by one into columns."""
         if not rows:
             return cls((), (), ())
         flags, bodies, properties = zip(*rows, strict=True)
@@ -54,7 +54,7 @@ class Contents(NamedTuple):
 
 
 def envelope_size(topic: bytes, sys_flag: int) -> int:
-    """Return what a message of a topic takes besides its body and its properties."""
+    """Return the size of a message of a topic without its body and its properties."""
     return head_size(sys_flag) + tail_size(topic, b"", topic_magic(topic))
 
 
@@ -72,7 +72,7 @@ def pack_messages(
     store_ms: int,
     store_host: bytes,
 ) -> bytes:
-    """Return entries one after the other, of which recovery keeps all or none.
+    """Return consecutive entries, of which recovery restores all or none.
 
     `sizes` are those of the entries, which follow each other from the first of `positions` on; the
     hosts' widths must agree with `sys_flag`.
@@ -87,7 +87,7 @@ def pack_messages(
     flags, bodies, properties, is_alike = contents
     last = len(sizes) - 1
     end = _SHARED.pack(sys_flag & ~CONTINUES, born_ms) + hosts
-    # Column by column: what is done for each message is done by the interpreter's own loops.
+    # Column by column: the loops over messages are then the interpreter's own.
     leads = list(
         map(
             head.pack,
@@ -112,9 +112,9 @@ def pack_messages(
 
 
 def _tails(prefix: bytes, properties: Sequence[bytes], *, is_alike: bool) -> list[bytes]:
-    """What stands behind the bodies, up to the checksums."""
+    """Everything after the bodies, up to the checksums."""
     if is_alike:
-        # Put together in one piece, and cut again.
+        # Joined into one piece, then split again.
         size = len(properties[0])
         begin = prefix + _SIZE.pack(size + CHECKSUM_SIZE)
         whole = b"%b%b%b" % (begin, (CHECKSUM_NAME + begin).join(properties), CHECKSUM_NAME)

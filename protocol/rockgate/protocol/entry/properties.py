@@ -31,7 +31,7 @@ def pack_properties(pairs: Iterable[tuple[str, str]]) -> bytes:
 def parse_properties(data: bytes) -> dict[str, str]:
     """Return the properties by name.
 
-    As in RocketMQ the last of two with one name counts, and a part without a name is skipped.
+    As in RocketMQ the last of two with the same name wins, and a part without a name is skipped.
     Bytes that are not UTF-8 become surrogates, which `pack_properties` turns back.
     """
     found: dict[str, str] = {}
@@ -46,7 +46,7 @@ def get_property(data: bytes, name: bytes) -> bytes | None:
     """Return one property's value, as `parse_properties` would, without parsing the others."""
     needle = name + NAME_END
     at = len(data)
-    # A hit inside a longer name or a value is passed over; the next lies before its last byte.
+    # From the end, as the last one wins. A hit inside a longer name or a value is skipped.
     while (at := data.rfind(needle, 0, at + len(needle) - 1)) >= 0:
         if at == 0 or data[at - 1] == 2:
             start = at + len(needle)

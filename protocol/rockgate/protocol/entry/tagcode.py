@@ -12,7 +12,7 @@ _CACHED_SIZE_MAX = 128
 
 def tag_code(tags: bytes) -> int:
     """Return the code of a TAGS property; 0 for none."""
-    # Tags are few and short as a rule; long ones may be the work of a client that fills memory.
+    # Tags are usually few and short; caching long ones would let a client fill memory.
     return cached(tags) if len(tags) <= _CACHED_SIZE_MAX else _compute(tags)
 
 

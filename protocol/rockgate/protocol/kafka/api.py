@@ -1,7 +1,7 @@
 """The table of APIs: keys, versions and header versions.
 
-Adding an API is a module in `messages` and a line here; everything that must hold for every API
-(headers, oracle tests, hostile input, documentation) is computed from this table.
+Adding an API is a module in `messages` and a line here; everything that covers all APIs (headers,
+oracle tests, hostile input, documentation) is derived from this table.
 """
 
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ class Api(Generic[Request, Response]):
     versions: Versions
     """The versions that are declared and can be decoded."""
     advertised: Versions
-    """What a broker that serves all of `versions` says it serves; wider for Produce alone."""
+    """The versions that a broker with all of `versions` advertises; wider for Produce alone."""
     flexible: Versions
 
 
@@ -351,7 +351,7 @@ APIS: dict[ApiKey, Api[Any, Any]] = {
 
 
 def request_header_version(key: ApiKey, version: int) -> int:
-    """2 for flexible versions, which end their header with tagged fields; 1 for the others."""
+    """2 for flexible versions, whose header ends with tagged fields; 1 for the others."""
     return 2 if version in APIS[key].flexible else 1
 
 

@@ -1,18 +1,18 @@
 """Both ends of a Kafka connection, sans-IO: bytes in, exchanges and bytes out.
 
     receive_data(data)          the requests that may start now, in order
-    room(), filled(count)       the same, for bytes that are received where they belong
-    respond(exchange, buffers)  the body of an answer, as soon as it is known, in any order
-    next_exchanges()            the requests that had to wait for room, or the peer's error
-    data_to_send()              the answers that are next in order, for one `writelines`
+    room(), filled(count)       the same, for bytes received in place
+    respond(exchange, buffers)  the body of a response, as soon as it is known, in any order
+    next_exchanges()            the requests that exceeded the limit in flight, or the peer's error
+    data_to_send()              the responses that are next in order, for one `writelines`
 
-A broken stream raises ProtocolError only after every request before the break was handed out, so
-what a peer gets done never depends on how its bytes were split. Nothing here knows sockets, time
-or what a request means; only its header is read.
+A broken stream raises ProtocolError only after every request before the break was returned, so the
+outcome never depends on how a peer's bytes were split. Nothing here depends on sockets, time or
+what a request means; only its header is read.
 
-That is done by hand, because every request passes here before anything is known of it. The
-declarations are the reference; a test holds the two together. Version 0 of the request header
-served only an API between brokers and is not declared.
+The header codec is written by hand, because every request passes through it. The declarations are
+the reference; a test compares the two. Version 0 of the request header served only an API between
+brokers and is not declared.
 """
 
 from collections import deque
@@ -40,8 +40,8 @@ _PLAIN_LEAD = Struct(">ii")
 _TAGGED_LEAD = Struct(">iiB")
 _new = object.__new__
 _VERSION_MIN, _VERSION_MAX = -0x8000, 0x7FFF
-# What every request and every answer asks, as plain numbers: the first and the last version that
-# pass, and the first flexible one; and which answers have tagged fields in their header.
+# What is looked up for every request and response, as plain numbers: the first and the last version
+# accepted, and the first flexible one; and which responses have tagged fields in their header.
 _PASSING = {int(key): (api.advertised.min, api.advertised.max) for key, api in APIS.items()}
 _PASSING[int(ApiKey.API_VERSIONS)] = (_VERSION_MIN, _VERSION_MAX)
 _FLEXIBLE_MIN = {
@@ -57,7 +57,7 @@ _TAGGED_RESPONSES = frozenset(
 
 @message(versions="1-2", flexible="2+")
 class RequestHeader:
-    """What leads a request; `client_id` keeps the older string form in every version."""
+    """The header of a request; `client_id` has the older string encoding in every version."""
 
     api_key: int = field(Int16)
     api_version: int = field(Int16)
@@ -67,7 +67,7 @@ class RequestHeader:
 
 @message(versions="0-1", flexible="1+")
 class ResponseHeader:
-    """What leads a response: the number that its request carried."""
+    """The header of a response: the correlation id of its request."""
 
     correlation_id: int = field(Int32)
 
@@ -75,8 +75,8 @@ class ResponseHeader:
 def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     """Read the header of a request frame (without its size): the header and where the body starts.
 
-    An API that does not exist, or a version that is not advertised, is UnsupportedVersion, for its
-    body cannot be read. ApiVersions alone passes in any version: the server answers it.
+    An API that does not exist, or a version that is not advertised, is UnsupportedVersion, because
+    its body cannot be read. Only ApiVersions is accepted in any version: the server answers it.
     """
     try:
         key, version, correlation_id, size = _LEAD.unpack_from(frame)
@@ -140,7 +140,7 @@ def encode_response_header(api_key: int, api_version: int, correlation_id: int) 
 def encode_response_lead(
     api_key: int, api_version: int, correlation_id: int, body_size: int
 ) -> bytes:
-    """What stands before the body of a response: the frame's length and the header, in one."""
+    """Everything before the body of a response: the frame's length and the header, in one."""
     if (api_key, api_version) in _TAGGED_RESPONSES:
         return _TAGGED_LEAD.pack(body_size + 5, correlation_id, 0)
     return _PLAIN_LEAD.pack(body_size + 4, correlation_id)
@@ -152,13 +152,13 @@ FRAME_BYTES_MAX: Final = 100 * 1024 * 1024
 """Kafka's own default for socket.request.max.bytes."""
 IN_FLIGHT_MAX: Final = 64
 FRAME_SIZE_LIMIT: Final = 2**31 - 1
-"""The largest length that the four bytes in front of a frame can say."""
+"""The largest length that the four bytes before a frame can hold."""
 BODY_SIZE_LIMIT: Final = FRAME_SIZE_LIMIT - 5
-"""What of it is left for the body of a response: its header takes four or five bytes."""
+"""How much of it is left for the body of a response: its header takes four or five bytes."""
 
 
 class Exchange:
-    """One request and, later, its answer. Lives from `receive_data` until its answer has left."""
+    """One request and, later, its response. Lives from `receive_data` until that is sent."""
 
     __slots__ = ("_answer", "body", "header", "size")
 
@@ -166,7 +166,7 @@ class Exchange:
         self.header = header
         self.body = body
         self.size = size
-        """Bytes of the whole frame: what this request holds in memory."""
+        """Bytes of the whole frame: the memory that this request takes."""
         self._answer: list[Buffer] | None = None
 
     def __repr__(self) -> str:
@@ -174,7 +174,7 @@ class Exchange:
 
 
 class ServerConnection:
-    """The server's end: at most `in_flight_max` requests are handed out and not yet answered."""
+    """The server's end: at most `in_flight_max` requests are returned and not yet answered."""
 
     def __init__(
         self,
@@ -194,24 +194,24 @@ class ServerConnection:
     def receive_data(self, data: Buffer) -> list[Exchange]:
         """The requests that may start now. `data` must not change afterwards.
 
-        After starting them, call `next_exchanges` once more: it brings what `respond` made room
-        for, or raises what is wrong with the bytes behind them.
+        After starting them, call `next_exchanges` once more: it returns the requests that `respond`
+        made room for, or raises the error in the bytes after them.
         """
         if self._error is None:
             self._waiting.extend(self._reader.feed(data))
         return self.next_exchanges()
 
     def room(self) -> memoryview | None:
-        """Where the next bytes of a large request belong; None to have them by `receive_data`."""
+        """The buffer for the next bytes of a large request; None to pass them to `receive_data`."""
         return None if self._error is not None else self._reader.room()
 
     def filled(self, count: int) -> list[Exchange]:
-        """As `receive_data`, for bytes that came into the room."""
+        """As `receive_data`, for bytes received into the buffer of `room`."""
         self._waiting.extend(self._reader.filled(count))
         return self.next_exchanges()
 
     def next_exchanges(self) -> list[Exchange]:
-        """Requests received and not handed out yet, as far as `in_flight_max` allows."""
+        """Requests received and not returned yet, as far as `in_flight_max` allows."""
         exchanges: list[Exchange] = []
         waiting = self._waiting
         while waiting and self._error is None and len(self._in_flight) < self.in_flight_max:
@@ -233,12 +233,12 @@ class ServerConnection:
 
     @property
     def is_full(self) -> bool:
-        """Whether reading should stop until answers have left."""
+        """Whether reading should stop until responses are sent."""
         return len(self._in_flight) >= self.in_flight_max
 
     @property
     def in_flight_count(self) -> int:
-        """Requests handed out whose answers have not left yet."""
+        """Requests returned whose responses are not sent yet."""
         return len(self._in_flight)
 
     def forget(self) -> None:
@@ -250,9 +250,9 @@ class ServerConnection:
     # Sending
 
     def respond(self, exchange: Exchange, buffers: list[Buffer]) -> None:
-        """Give an exchange its answer: the body's buffers, sent as they are and never joined.
+        """Set the response of an exchange: the body's buffers, sent without joining them.
 
-        An empty list means that the request gets no answer at all (Produce with acks=0).
+        An empty list means that the request gets no response at all (Produce with acks=0).
         """
         assert exchange._answer is None, f"{exchange} was answered already"
         if buffers:
@@ -267,7 +267,7 @@ class ServerConnection:
             exchange._answer = buffers
 
     def data_to_send(self) -> list[Buffer]:
-        """The buffers of all answers that are next in request order; each is given once."""
+        """The buffers of all responses that are next in request order; each is returned once."""
         out: list[Buffer] = []
         in_flight = self._in_flight
         while in_flight and (answer := in_flight[0]._answer) is not None:
@@ -277,7 +277,7 @@ class ServerConnection:
 
 
 class Response:
-    """What came back for one request: the body as it lies in the frame, behind the header."""
+    """The response to one request: the part of the frame after the header."""
 
     __slots__ = ("api_key", "api_version", "body", "correlation_id")
 
@@ -294,7 +294,7 @@ class Response:
 
 
 class ClientConnection:
-    """The client's end: numbers its requests and takes answers in the same order only."""
+    """The client's end: numbers its requests and accepts responses in the same order only."""
 
     def __init__(
         self,
@@ -319,7 +319,7 @@ class ClientConnection:
         *,
         has_answer: bool = True,
     ) -> int:
-        """Queue a request and return its correlation id; Produce with acks=0 has no answer."""
+        """Queue a request and return its correlation id; Produce with acks=0 has no response."""
         header = RequestHeader(
             api_key=api_key,
             api_version=api_version,
@@ -336,20 +336,20 @@ class ClientConnection:
         return header.correlation_id
 
     def data_to_send(self) -> list[Buffer]:
-        """The buffers of all queued requests; each is given once."""
+        """The buffers of all queued requests; each is returned once."""
         out, self._out = self._out, []
         return out
 
     @property
     def in_flight_count(self) -> int:
-        """Requests whose answers have not come yet."""
+        """Requests whose responses have not arrived yet."""
         return len(self._expected)
 
     def receive_data(self, data: Buffer) -> list[Response]:
-        """The answers that `data` completes, in request order.
+        """The responses that `data` completes, in request order.
 
-        Raises when the stream breaks, but answers that came before the break are returned first:
-        the error is then raised by the next call, which may bring no data.
+        Raises when the stream breaks, but responses before the break are returned first: the error
+        is then raised by the next call, which may pass no data.
         """
         responses: list[Response] = []
         if self._error is None:

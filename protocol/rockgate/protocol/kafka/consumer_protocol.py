@@ -1,8 +1,8 @@
 """The consumer protocol of classic groups: subscription and assignment.
 
-To JoinGroup and SyncGroup these are opaque bytes. A server opens them only to see which topics a
-group reads (OffsetDelete refuses those) or to take over a classic group's state. They are led by
-their version. One above 3 is read as 3, for newer versions only add at the end.
+To JoinGroup and SyncGroup these are opaque bytes. A server decodes them only to see which topics a
+group reads (OffsetDelete refuses those) or to take over a classic group's state. They start with
+their version. One above 3 is read as 3, because newer versions only append fields.
 """
 
 from struct import Struct
@@ -67,7 +67,7 @@ def decode_assignment(data: Buffer) -> ConsumerProtocolAssignment:
 
 
 def encode_versioned(value: Any, version: int) -> bytes:
-    """A subscription or an assignment with its version in front."""
+    """A subscription or an assignment preceded by its version."""
     return _VERSION.pack(version) + encode(value, version)
 
 

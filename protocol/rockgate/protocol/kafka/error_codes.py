@@ -1,7 +1,7 @@
 """Kafka's error codes: number, whether it is retriable, and description.
 
-The numbers are the wire's and never change. `retriable` is what Kafka's own clients act on; the
-text is for people and goes into logs and error messages.
+The numbers are those on the wire and never change. `retriable` is what Kafka's own clients act on;
+the text is for people and goes into logs and error messages.
 """
 
 from enum import IntEnum
@@ -17,9 +17,9 @@ class ErrorCode(IntEnum):
     retriable: bool
     meaning: str
 
-    # The defaults are for type checkers alone, which take `ErrorCode(3)` for a call of this.
+    # The defaults are only for type checkers, which treat `ErrorCode(3)` as a call of this.
     def __new__(cls, code: int, retriable: bool = False, meaning: str = "") -> Self:
-        """A member of this code, with what is known of it."""
+        """A member with this code and its properties."""
         member = int.__new__(cls, code)
         member._value_ = code
         member.retriable = retriable

@@ -4,11 +4,11 @@
     ├── MalformedFrame       a size or a header that cannot be read
     ├── UnsupportedVersion   an API, or a version of it, that is not served
     ├── MalformedMessage     a body that does not fit its declaration
-    └── MalformedBatch       a record batch that cannot be what it says it is
-        └── BatchTooLarge    one that becomes more than may be opened
+    └── MalformedBatch       a record batch that contradicts its header
+        └── BatchTooLarge    one that exceeds the bounds when it is decoded
 
-`ErrorCode` is the other kind of trouble: a request that was understood and could not be served. It
-travels inside a response, and the connection lives on.
+`ErrorCode` is for a request that was understood and could not be served. It is part of a response,
+and the connection stays open.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class UnsupportedVersion(ProtocolError):
 
 
 class MalformedMessage(ProtocolError):
-    """A body that does not fit its declaration, with the path of the field where that shows."""
+    """A body that does not fit its declaration, with the path of the field that is wrong."""
 
     def __init__(self, api: str, version: int, path: str, reason: str) -> None:
         super().__init__(f"{api} v{version} at {path or 'the top'}: {reason}")
@@ -48,7 +48,7 @@ class MalformedMessage(ProtocolError):
 
 
 class MalformedBatch(ProtocolError):
-    """A record batch that cannot be taken: `code` is what Kafka answers for it."""
+    """A record batch that is refused: `code` is the error code that Kafka answers."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class MalformedBatch(ProtocolError):
         self.reason = reason
         self.code = code
         self.index = index
-        """The record's place in its batch, where one record is to blame."""
+        """The record's place in its batch, where one record is invalid."""
         self.bad = bad if bad or index is None else ((index, reason),)
-        """Every record that is to blame, by its place, with what is wrong with it."""
+        """Every invalid record, by its place in the batch, with the reason."""
 
 
 class BatchTooLarge(MalformedBatch):
-    """A record batch that becomes more than may be opened: bytes, records or headers."""
+    """A record batch with more bytes, records or headers than may be decoded."""
 
     def __init__(self, reason: str, *, index: int | None = None) -> None:
         super().__init__(reason, code=ErrorCode.MESSAGE_TOO_LARGE, index=index)

@@ -1,4 +1,4 @@
-"""Small fields, encoded by hand: varints, texts, heads of arrays, and the tags that name a leader.
+"""Hand-written codecs of small fields: varints, strings, array lengths, and tags with a leader.
 
 A varint has seven bits a byte, least significant first, the top bit set while more follow. Flexible
 messages use it for every length, count and tag. It is bounded here: five bytes, 32 bits. A peer may
@@ -17,8 +17,8 @@ Buffer = bytes | bytearray | memoryview
 _SHORT = tuple(bytes((value,)) for value in range(128))
 
 COUNT_MAX: Final = 1000
-"""Elements that a hand decoder takes in all. The declared codec charges every element against the
-memory that a message may use; up to this many, no message can come near that limit."""
+"""The most elements that a hand-written decoder accepts. The declared codec charges every element
+against the memory that a message may use; up to this many, no message can come near that limit."""
 
 TEXT_SIZE_MAX: Final = 0x7FFF
 NO_TAGS: Final = b"\x00"
@@ -43,7 +43,7 @@ def read_uvarint(data: Buffer, at: int) -> tuple[int, int]:
 
 
 def continue_uvarint(data: Buffer, at: int, first: int) -> tuple[int, int]:
-    """Read the rest of a varint whose first byte was taken already and has its top bit set."""
+    """Read the rest of a varint whose first byte was read already and has its top bit set."""
     value = first & 127
     for shift in (7, 14, 21, 28):
         byte = data[at]
@@ -79,14 +79,14 @@ def uvarint(value: int) -> bytes:
 
 
 class Leader(NamedTuple):
-    """Who leads a partition now, told to a client that asked the wrong broker."""
+    """The current leader of a partition, for a client that asked the wrong broker."""
 
     leader_id: int
     leader_epoch: int
 
 
 class Node(NamedTuple):
-    """Where to reach a leader that a partition named."""
+    """The address of a leader that a partition names."""
 
     node_id: int
     host: str
@@ -95,7 +95,7 @@ class Node(NamedTuple):
 
 
 def text(value: str, is_flexible: bool) -> bytes:
-    """A string behind its length."""
+    """A string preceded by its length."""
     data = value.encode()
     size = len(data)
     if size > TEXT_SIZE_MAX:
@@ -111,7 +111,7 @@ def nullable_text(value: str | None, is_flexible: bool) -> bytes:
 
 
 def array_head(count: int, is_flexible: bool) -> bytes:
-    """What leads an array of `count` elements."""
+    """The length field of an array of `count` elements."""
     return uvarint(count + 1) if is_flexible else _INT32.pack(count)
 
 

@@ -1,7 +1,7 @@
 """API keys: the first two bytes of a request.
 
-Only the keys that rockgate declares are here. Keys between brokers, of KRaft and of delegation
-tokens are left out, so an unknown key is one that `ApiKey(key)` refuses.
+Only the keys that rockgate declares are here. Inter-broker APIs, KRaft and delegation tokens are
+left out, so `ApiKey(key)` raises for an unknown key.
 """
 
 from enum import IntEnum

@@ -1,8 +1,8 @@
 """Kafka's primitive types as constructs: the reference for the generated codecs.
 
-Written to be read and to be strict, not to be quick. Every length is checked against the bytes that
-are left before anything is allocated, every varint is bounded, and a null where none is allowed is
-an error, so the same bytes are refused here and by the generated code.
+Written for clarity and strictness, not for speed. Every length is checked against the remaining
+bytes before anything is allocated, every varint is bounded, and a null where none is allowed is an
+error, so the same bytes are rejected here and by the generated code.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def _left(stream: Any) -> int:
-    """Bytes between here and the end; streams are always in memory."""
+    """Bytes up to the end; streams are always in memory."""
     at = stream.tell()
     end = stream.seek(0, 2)
     stream.seek(at)
@@ -118,7 +118,7 @@ def _take_length(length: Construct, nullable: bool, stream: Any, context: Any, p
 
 
 class SizedBytes(Construct):  # type: ignore[misc]  # construct has no types
-    """Bytes led by their length; None for null."""
+    """Bytes preceded by their length; None for null."""
 
     def __init__(self, length: Construct, nullable: bool, size_max: int | None = None) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class Utf8(Adapter):  # type: ignore[misc]  # construct has no types
 
 
 class ArrayCodec(Construct):  # type: ignore[misc]  # construct has no types
-    """A counted list; the count is checked against the bytes left before anything is read."""
+    """A list preceded by its count, which is checked against the bytes left before reading."""
 
     def __init__(
         self,
@@ -207,7 +207,7 @@ class ArrayCodec(Construct):  # type: ignore[misc]  # construct has no types
 
 
 class MaybeStruct(Construct):  # type: ignore[misc]  # construct has no types
-    """A struct led by one byte: 1 and it follows, -1 and it is null."""
+    """A struct preceded by one byte: 1 if it follows, -1 for null."""
 
     def __init__(self, struct: Construct) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """Ranges of protocol versions, written as Kafka writes them: "3+", "0-12", "7", "none".
 
-A range is a value: it knows its two ends and nothing about the messages that use it.
+A range is a plain value: it has two ends and does not depend on the messages that use it.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Self
 
 VERSION_MAX = 0x7FFF
-"""Versions travel as int16, so an open range ends here."""
+"""Versions are int16 on the wire, so an open range ends here."""
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+)|(\+))?")
 

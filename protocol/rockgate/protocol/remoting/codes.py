@@ -1,22 +1,22 @@
 """Request codes, response codes and languages.
 
-Every code of RocketMQ 5.5.0 has its name here, and a few of our own, so that logs can say what was
-asked for; which of them this server answers is the gateway's table. A number that has no name here
-is served like one that has no handler: with REQUEST_CODE_NOT_SUPPORTED.
+Every code of RocketMQ 5.5.0 is named here, and a few of our own, so that logs can name requests;
+the gateway decides which of them it serves. A number without a name is answered like one without a
+handler: with REQUEST_CODE_NOT_SUPPORTED.
 """
 
 from enum import IntEnum
 from typing import Final
 
 VERSION: Final = 513
-"""RocketMQ 5.5.0: the version that every frame of ours carries, whatever its peer's is."""
+"""RocketMQ 5.5.0: the version in every frame we send, whatever the peer's version is."""
 
 RESPONSE_FLAG: Final = 1
 ONEWAY_FLAG: Final = 2
 
 
 class RequestCode(IntEnum):
-    """What a request asks for."""
+    """The operation that a request asks for."""
 
     SEND_MESSAGE = 10
     PULL_MESSAGE = 11
@@ -188,8 +188,8 @@ class RequestCode(IntEnum):
     TRIGGER_LITE_DISPATCH = 200079
     BATCH_ACK_MESSAGE = 200151
 
-    # Our own, from 31000 to 31099: what an operator asks and neither protocol has. They are below
-    # 32768, so that a binary header can say them.
+    # Our own, from 31000 to 31099: admin requests that neither protocol has. They are below 32768,
+    # so that they fit a binary header.
     SCAN_DELAYS = 31001
     DESCRIBE_DELAYS = 31002
     CANCEL_DELAY = 31003
@@ -203,7 +203,7 @@ class RequestCode(IntEnum):
 
 
 class ResponseCode(IntEnum):
-    """How a request went."""
+    """The result of a request."""
 
     RPC_TIME_OUT = -1006
     RPC_SEND_TO_CHANNEL_FAILED = -1004

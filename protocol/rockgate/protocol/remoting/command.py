@@ -2,10 +2,10 @@
 
     length 4 | encoding 1, header length 3 | header | body
 
-The header is JSON or RocketMQ's binary form; a frame says which, and nothing is negotiated. We
-read both and answer each request in its own. docs/internals/remoting.md draws the bytes.
+The header is JSON or RocketMQ's binary encoding; each frame says which, without negotiation. We
+read both and answer each request in its own. docs/internals/remoting.md has the layout.
 
-A header's fields are text by name, whatever they mean; `headers` gives them types.
+A header's fields are strings by name; `headers` converts them to typed values.
 """
 
 import struct
@@ -28,11 +28,11 @@ Fields: TypeAlias = dict[str, str]
 JSON: Final = 0
 BINARY: Final = 1
 HEADER_SIZE_MAX: Final = 0xFFFFFF
-"""What three bytes of length can say."""
+"""The largest length that fits three bytes."""
 HEADER_READ_MAX: Final = 512 * 1024
-"""The longest header that is read: twice what a message's properties come to if all is escaped."""
+"""The longest header accepted: twice the largest message properties with every byte escaped."""
 FIELDS_MAX: Final = 1_024
-"""Fields of a binary header; the most that any request has is a dozen and a half."""
+"""The most fields of a binary header; no request has more than about eighteen."""
 BODY_SIZE_LIMIT: Final = 2**31 - 1 - 4 - HEADER_SIZE_MAX
 
 _PREFIX: Final = struct.Struct(">II")
@@ -46,7 +46,7 @@ _LANGUAGE_NUMBERS: Final = {language.name: language.value for language in Langua
 
 
 class Command:
-    """A request or an answer. Nobody changes one that was received, but for `let_go`."""
+    """A request or a response. A received one is not modified, except by `let_go`."""
 
     __slots__ = (
         "body",
@@ -89,10 +89,10 @@ class Command:
         self.header = header
         """The fields with their types, where a hand codec has read them already."""
         self.size = size
-        """Bytes of the whole frame: what this command holds in memory."""
+        """Bytes of the whole frame: the memory that this command takes."""
 
     def let_go(self) -> None:
-        """Forget what it says, once that was read: it may wait for its answer for long."""
+        """Release the contents once they were read: the response may take long."""
         self.fields = {}
         self.body = b""
         self.header = None
@@ -103,17 +103,17 @@ class Command:
 
     @property
     def is_answer(self) -> bool:
-        """Whether this answers a request of ours."""
+        """Whether this is a response to a request of ours."""
         return bool(self.flag & RESPONSE_FLAG)
 
     @property
     def is_oneway(self) -> bool:
-        """Whether nobody waits for an answer to this."""
+        """Whether this is one-way: the sender expects no response."""
         return bool(self.flag & ONEWAY_FLAG)
 
 
 class _Header(msgspec.Struct, rename="camel", gc=False):
-    """A JSON header as it comes: any of its keys may be missing but the code."""
+    """A received JSON header: every key except the code may be missing."""
 
     code: int
     ext_fields: dict[str, str] = msgspec.field(default_factory=dict)
@@ -125,7 +125,7 @@ class _Header(msgspec.Struct, rename="camel", gc=False):
 
 
 class _Written(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
-    """A JSON header as it leaves: keys in the order of their names, as Java writes them."""
+    """A JSON header to send: keys in alphabetical order, as Java writes them."""
 
     code: int
     ext_fields: dict[str, str] | None = None
@@ -241,7 +241,7 @@ def _decode_fields(packed: bytes) -> Fields:
 
 
 def _take(data: memoryview, at: int, length: struct.Struct, what: str) -> tuple[memoryview, int]:
-    """The bytes behind a length at `at`, and where they end."""
+    """The bytes after a length at `at`, and where they end."""
     (size,) = length.unpack_from(data, at)
     start = at + length.size
     if not 0 <= size <= len(data) - start:
@@ -256,12 +256,12 @@ def _take(data: memoryview, at: int, length: struct.Struct, what: str) -> tuple[
 
 
 def encode(command: Command) -> bytes:
-    """Everything of a command's frame but the body, which follows it as it is."""
+    """Everything of a command's frame before the body."""
     return encode_head(command, len(command.body))
 
 
 def encode_head(command: Command, body_size: int) -> bytes:
-    """The same for a body that is elsewhere."""
+    """The same for a body that is sent separately."""
     if command.encoding == BINARY:
         head = _encode_binary(command)
     else:
@@ -289,7 +289,7 @@ def lead(encoding: int, head: bytes, body_size: int) -> bytes:
 
 
 def escape(text: str) -> bytes:
-    """A text as JSON has it, in its quotes: for headers that are put together by hand."""
+    """A string as JSON, with quotes, for hand-written headers."""
     return _escape(text)
 
 
@@ -305,7 +305,7 @@ def _encode_binary(command: Command) -> bytes:
     return b"".join(
         (
             _FIXED.pack(
-                # Two bytes are what this encoding has: RocketMQ cuts a larger code off as well.
+                # This encoding has two bytes for the code: RocketMQ truncates a larger one as well.
                 (command.code + 0x8000 & 0xFFFF) - 0x8000,
                 _LANGUAGE_NUMBERS.get(command.language, Language.OTHER),
                 command.version,

@@ -1,8 +1,8 @@
 """Compression of message bodies and broker registrations: zlib always, lz4 and zstd if installed.
 
-The kind of compression lies in a message's sysFlag. zlib is the standard library's; the others
-come with cramjam, which a server has and an SDK may have. What comes out is bounded by the caller,
-and memory is taken as the output grows, not as the input promises.
+The type of compression is in a message's sysFlag. zlib is the standard library's; the others come
+with cramjam, which is required for the server and optional for the SDK. The output is bounded by
+the caller, and memory grows with the output, not with the size that the input claims.
 """
 
 import zlib
@@ -21,13 +21,13 @@ except ImportError:
     _cramjam = None
 
 SIZE_MAX: Final = 64 * 1024 * 1024
-"""How much one body may become, unless the caller says otherwise."""
+"""How much one body may decompress to, unless the caller says otherwise."""
 KIND_MASK: Final = 7 << 8
 _STEP: Final = 64 * 1024
 
 
 class Compression(IntEnum):
-    """The kinds, as they lie in bits 8 to 10 of a sysFlag; no bits at all means zlib."""
+    """The types, in bits 8 to 10 of a sysFlag; no bits set means zlib."""
 
     ZLIB_OF_OLD = 0
     LZ4 = 1 << 8
@@ -46,7 +46,7 @@ def compression_of(sys_flag: int) -> Compression | None:
 
 
 def decompress(data: Buffer, kind: Compression, *, size_max: int = SIZE_MAX) -> bytes:
-    """What was compressed, at most `size_max` bytes, or MalformedContent."""
+    """The decompressed data, at most `size_max` bytes, or MalformedContent."""
     if kind in (Compression.ZLIB, Compression.ZLIB_OF_OLD):
         return _inflate(data, size_max)
     if _cramjam is None:
@@ -55,7 +55,7 @@ def decompress(data: Buffer, kind: Compression, *, size_max: int = SIZE_MAX) -> 
 
 
 def compress(data: Buffer, kind: Compression, level: int = 5) -> bytes:
-    """`data` compressed; the level means something for zlib only."""
+    """`data` compressed; the level applies to zlib only."""
     if kind in (Compression.ZLIB, Compression.ZLIB_OF_OLD):
         return zlib.compress(data, level)
     if _cramjam is None:
@@ -70,7 +70,7 @@ def compress(data: Buffer, kind: Compression, level: int = 5) -> bytes:
 def _inflate(data: Buffer, size_max: int) -> bytes:
     stream = zlib.decompressobj()
     try:
-        # One byte more than may be: a bound of 0 would mean none to zlib.
+        # One byte more than allowed: zlib would take a bound of 0 as no bound.
         out = stream.decompress(data, size_max + 1)
     except zlib.error as wrong:
         raise MalformedContent(f"zlib: {wrong}") from None
@@ -89,7 +89,7 @@ def _by_cramjam(data: Buffer, kind: Compression, size_max: int) -> bytes:
         try:
             written: int = codec.decompress_into(data, out)
         except (_cramjam.DecompressionError, OSError, ValueError) as wrong:
-            # Only the text tells a full buffer from bad input.
+            # Only the message distinguishes a full buffer from bad input.
             if "failed to write whole buffer" not in str(wrong):
                 raise MalformedContent(f"{kind.name.lower()}: {wrong}") from None
             if size >= size_max:

@@ -1,14 +1,15 @@
 """Both ends of a remoting connection, sans-IO: bytes in, commands and bytes out.
 
     receive_data(data)          the commands that `data` completes: requests of the peer's, and
-                                answers to requests of ours, in the order they came
-    respond(request, answer)    an answer, in any order; the request's number tells which it is for
+                                responses to requests of ours, in the order received
+    respond(request, answer)    a response, in any order; its opaque is the request's
     request(code, …)            a request of our own, which either end may send at any time
     data_to_send()              everything queued, for one `writelines`
 
-Unlike Kafka's wire, answers come in any order: a pull may wait while later sends are answered. A
-broken stream raises ProtocolError only after every command before the break was handed out.
-Nothing here knows sockets, time or what a request means. Server and client are the same class.
+Unlike in Kafka's protocol, responses come in any order: a pull may wait while later sends are
+answered. A broken stream raises ProtocolError only after every command before the break was
+returned. Nothing here depends on sockets, time or what a request means. Server and client are the
+same class.
 """
 
 from collections.abc import Callable
@@ -31,14 +32,14 @@ from rockgate.protocol.remoting.hot.requests import decode
 FRAME_BYTES_MAX: Final = 16 * 1024 * 1024
 """RocketMQ's own default (com.rocketmq.remoting.frameMaxLength)."""
 PENDING_MAX: Final = 65_536
-"""Requests of ours that may wait for their answers at the same time."""
+"""The most requests of ours that may wait for responses at the same time."""
 
 Write: TypeAlias = Callable[[int, int, int], bytes]
-"""Writes everything of a frame but its body, from number, flag and the body's size."""
+"""Writes everything of a frame before its body, from opaque, flag and the body's size."""
 
 
 class Connection:
-    """One end. `pending` are our requests by number, until their answers come or are given up."""
+    """One end. `pending` has our requests by opaque, until they are answered or abandoned."""
 
     def __init__(
         self,
@@ -53,9 +54,9 @@ class Connection:
         self.language = language
         self.pending_max = pending_max
         self.pending: dict[int, int] = {}
-        """The code of each request of ours that waits, by its number."""
+        """The code of each pending request of ours, by its opaque."""
         self.dropped_bytes = 0
-        """Bytes of answers that nobody waited for; whoever counts bytes counts these too."""
+        """Bytes of unexpected responses, which byte counters must include."""
         self._reader = FrameReader(frame_bytes_max, spares)
         self._out: list[Buffer] = []
         self._next_opaque = 0
@@ -66,18 +67,18 @@ class Connection:
     def receive_data(self, data: Buffer) -> list[Command]:
         """The commands that `data` completes. `data` must not change afterwards.
 
-        Raises what is wrong with the stream, but commands before the break are returned first:
-        the error is then raised by the next call, which may bring no data. An answer that nobody
-        waits for (any more) is dropped: its request may have been given up.
+        Raises when the stream breaks, but commands before the break are returned first: the error
+        is then raised by the next call, which may pass no data. An unexpected response is dropped:
+        its request may have been abandoned.
         """
         return self._read([] if self._error is not None else self._reader.feed(data))
 
     def room(self) -> memoryview | None:
-        """Where the next bytes of a large frame under way belong, if they may come there."""
+        """The buffer for the next bytes of a large frame under way, if there is one."""
         return self._reader.room() if self._error is None else None
 
     def filled(self, count: int) -> list[Command]:
-        """So many bytes came into the room; returns and raises as `receive_data`."""
+        """As `receive_data`, for bytes received into the buffer of `room`."""
         return self._read(self._reader.filled(count))
 
     def _read(self, frames: list[memoryview]) -> list[Command]:
@@ -115,7 +116,7 @@ class Connection:
     # Sending
 
     def respond(self, request: Command, answer: Command) -> None:
-        """Queue the answer to a request, in the request's encoding; a one-way one gets none."""
+        """Queue the response to a request, in its encoding; a one-way request gets none."""
         if request.flag & ONEWAY_FLAG:
             return
         answer.opaque = request.opaque
@@ -126,7 +127,7 @@ class Connection:
             self._out.append(answer.body)
 
     def send_encoded(self, buffers: list[Buffer]) -> None:
-        """Queue a frame that a hand codec wrote."""
+        """Queue a frame of a hand-written codec."""
         self._out += buffers
 
     def request(
@@ -137,7 +138,7 @@ class Connection:
         *,
         oneway: bool = False,
     ) -> int:
-        """Queue a request and return its number, which its answer will carry."""
+        """Queue a request and return its opaque, which its response will carry."""
         opaque = self._number()
         command = Command(
             code,
@@ -158,7 +159,7 @@ class Connection:
     def request_written(
         self, code: int, write: Write, body: Buffer = b"", *, oneway: bool = False
     ) -> int:
-        """The same for a header that `write` puts together."""
+        """The same for a header that `write` encodes."""
         opaque = self._number()
         head = write(opaque, ONEWAY_FLAG if oneway else 0, len(body))
         if not oneway:
@@ -169,11 +170,11 @@ class Connection:
         return opaque
 
     def give_up(self, opaque: int) -> None:
-        """Stop waiting for an answer; if it comes after all, it is dropped."""
+        """Stop waiting for a response; if it arrives later, it is dropped."""
         self.pending.pop(opaque, None)
 
     def data_to_send(self) -> list[Buffer]:
-        """The buffers of everything queued, in that order; each is given once."""
+        """The buffers of everything queued, in that order; each is returned once."""
         out, self._out = self._out, []
         return out
 

@@ -1,13 +1,13 @@
 """Errors of RocketMQ's protocol.
 
     ProtocolError            the peer broke the protocol: the connection is closed
-    ├── MalformedFrame       a size that cannot be, or a header that cannot be read
-    └── TooManyPending       every number that a request may have waits for its answer
+    ├── MalformedFrame       an invalid size, or a header that cannot be read
+    └── TooManyPending       too many requests are waiting for their responses
     MalformedRequest         a request that does not fit its declaration: it is answered
-    MalformedContent         a message, batch or compressed body that is not what it says
-    └── ContentTooLarge      a compressed body that becomes more than the caller has room for
+    MalformedContent         a message, batch or compressed body that is invalid
+    └── ContentTooLarge      a compressed body that exceeds the caller's limit
 
-The first two end a connection, the others only the request that brought them.
+Subclasses of ProtocolError end the connection, the others only the request that caused them.
 """
 
 from rockgate.protocol.errors import MalformedFrame, ProtocolError
@@ -23,11 +23,11 @@ __all__ = [
 
 
 class TooManyPending(ProtocolError):
-    """As many requests as are allowed wait for their answers already."""
+    """Too many requests are waiting for their responses."""
 
 
 class MalformedRequest(ValueError):
-    """A request whose fields or body do not fit: `what` says which request, `reason` why."""
+    """A request whose fields or body are invalid: `what` names the request, `reason` says why."""
 
     def __init__(self, what: str, reason: str) -> None:
         super().__init__(f"{what}: {reason}")
@@ -36,7 +36,7 @@ class MalformedRequest(ValueError):
 
 
 class MalformedContent(ValueError):
-    """Bytes that are not the message, batch or compressed body they are said to be."""
+    """Bytes that are not a valid message, batch or compressed body."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -44,4 +44,4 @@ class MalformedContent(ValueError):
 
 
 class ContentTooLarge(MalformedContent):
-    """A compressed body that becomes larger than it may; it may be whole."""
+    """A compressed body that exceeds the limit when decompressed; it may be valid."""

@@ -5,10 +5,10 @@
 
 Neither is legal JSON. A body declares such a map as `Keyed[Key, Value]`, or as a `dict` with
 numbers for keys; `encode` writes the first so, and `decode` reads both, whether keys are objects,
-bare numbers or quoted texts. Legal JSON takes the short way: it is read at once. The long way, word
-by word, is taken for those bodies only that can have such keys, and up to a size.
+bare numbers or quoted strings. Legal JSON is parsed directly. The slow path, token by token, is
+only for bodies that can have such keys, and up to a size.
 
-Every body is read through here. Nesting is bounded, and the work is linear in the bytes.
+Every body is decoded here. Nesting is bounded, and the work is linear in the bytes.
 """
 
 import re
@@ -27,13 +27,13 @@ T = TypeVar("T")
 
 DEPTH_MAX: Final = 32
 LEGALISED_SIZE_MAX: Final = 1 << 20
-"""What is read word by word: a microsecond and more for each byte."""
+"""The limit of the slow path, which takes a microsecond or more per byte."""
 
 _TOKEN: Final = re.compile(rb'\s+|"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s"{}\[\]:,]+', re.DOTALL)
 
 
 class Keyed(Generic[K, V]):
-    """A map with keys that JSON does not have; `items` is the map."""
+    """A map with keys that JSON does not allow; `items` is the map."""
 
     __slots__ = ("items",)
 
@@ -50,12 +50,12 @@ class Keyed(Generic[K, V]):
 
 
 def encode(value: object) -> bytes:
-    """A body's bytes. Field names leave as they are declared; None is left out by declaration."""
+    """A body's bytes. Field names are written as declared; None is omitted by declaration."""
     return _ENCODER.encode(value)
 
 
 def decode(data: Buffer, kind: type[T], what: str, *, size_max: int | None = None) -> T:
-    """A body of this kind; MalformedRequest, beginning with `what`, if it is none or too large."""
+    """A body of this type; MalformedRequest, starting with `what`, if invalid or too large."""
     if size_max is not None and len(data) > size_max:
         raise MalformedRequest(
             what, f"body of {len(data):,} bytes exceeds the maximum of {size_max:,}"
@@ -79,7 +79,7 @@ def decode(data: Buffer, kind: type[T], what: str, *, size_max: int | None = Non
 
 @lru_cache(maxsize=256)
 def _has_odd_keys(kind: Any) -> bool:
-    """Whether Java may write a body of this kind with keys that JSON does not have."""
+    """Whether Java may write a body of this type with keys that JSON does not allow."""
     origin = get_origin(kind) or kind
     if origin is Keyed:
         return True
@@ -92,7 +92,7 @@ def _has_odd_keys(kind: Any) -> bool:
 
 
 def legalise(data: bytes) -> bytes:
-    """The same as legal JSON: a key that is no text becomes the text of its JSON."""
+    """The same as legal JSON: a key that is not a string becomes a string of its JSON."""
     out: list[bytes] = []
     end = _copy_value(data, _skip(data, 0), out, DEPTH_MAX)
     if _skip(data, end) != len(data):
@@ -127,7 +127,7 @@ def _read_keyed(kind: type, value: Any) -> Any:
 
 
 def _copy_value(data: bytes, at: int, out: list[bytes], depth: int) -> int:
-    """Copy the value at `at` to `out`, legal; returns where it ends."""
+    """Copy the value at `at` to `out` as legal JSON; returns where it ends."""
     if depth == 0:
         raise ValueError(f"nested deeper than {DEPTH_MAX}")
     token, end = _token(data, at)

@@ -1,8 +1,8 @@
 """Messages on the wire: in full in a pull response, abbreviated in a batch send.
 
-A message in an answer has the envelope of `protocol.entry`, which is also how it lies in the log:
-a server hands out the bytes of the log as they are. `decode` is for those who look inside (the SDK,
-and the gateway where it must); `encode` writes a message that lies in no log.
+A message in a response has the envelope of `protocol.entry`, the format of the log: a server sends
+the bytes of the log unchanged. `decode` is for callers that need the fields (the SDK, and sometimes
+the gateway); `encode` writes a message that is not in the log.
 
 A batch send's body is its messages one after another in a shorter form:
 
@@ -25,14 +25,14 @@ from rockgate.protocol.remoting.properties import KEY_SEPARATOR, KEYS, TAGS
 _BATCHED: Final = struct.Struct(">iIIii")
 _U16: Final = struct.Struct(">H")
 _ALIKE_SIZE_MAX: Final = 16 * 1024
-"""Up to here a copy of a message's body costs less than looking at each message for itself."""
+"""Up to here copying a message's body costs less than handling each message separately."""
 _TOPIC_V1: Final = struct.Struct(">b")
 _TOPIC_V2: Final = struct.Struct(">h")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message that was received: what its producer set, and where and when it was stored."""
+    """A received message: what its producer set, and where and when it was stored."""
 
     topic: str
     body: bytes
@@ -53,12 +53,12 @@ class Message:
 
     @property
     def offset_message_id(self) -> str:
-        """Where it lies, as RocketMQ writes it."""
+        """The offset message id."""
         return offset_message_id(*self.store_host, self.position)
 
     @property
     def message_id(self) -> str:
-        """The id that its producer gave it, or else where it lies."""
+        """The unique id from its producer, or else the offset message id."""
         return self.properties.get("UNIQ_KEY") or self.offset_message_id
 
     @property
@@ -73,7 +73,7 @@ class Message:
 
 
 def decode(data: Buffer, at: int = 0, *, size_max: int = SIZE_MAX) -> Message:
-    """The message that starts at `at`, its body decompressed; MalformedContent if it is none."""
+    """The message that starts at `at`, its body decompressed; MalformedContent if it is invalid."""
     try:
         read = envelope.read(data, at)
     except EntryError as wrong:
@@ -104,7 +104,7 @@ def decode(data: Buffer, at: int = 0, *, size_max: int = SIZE_MAX) -> Message:
 
 
 def decode_all(data: Buffer, *, size_max: int = SIZE_MAX) -> Iterator[Message]:
-    """All messages of a pull's answer; `size_max` bounds what all of them become together."""
+    """All messages of a pull's response; `size_max` bounds their total decompressed size."""
     at, left = 0, size_max
     while at < len(data):
         message = decode(data, at, size_max=left)
@@ -130,7 +130,7 @@ def encode(
     reconsume_times: int = 0,
     prepared_offset: int = 0,
 ) -> bytes:
-    """A message's bytes for an answer, without the checksum that an entry in the log ends with.
+    """A message's bytes for a response, without the checksum that ends an entry in the log.
 
     Hosts are packed (`entry.pack_host`); their widths must agree with `sys_flag`.
     """
@@ -189,7 +189,7 @@ def decode_batch(data: Buffer, *, count_max: int = 1_000_000) -> Contents:
 
 
 def _decode_alike(view: memoryview, count_max: int) -> Contents | None:
-    """The messages, if all are as large as the first in all their parts, as they often are."""
+    """The messages, if all their parts have the same sizes, as they often do."""
     if len(view) < _BATCHED.size + 2:
         return None
     size, _, _, _, body_size = _BATCHED.unpack_from(view)
@@ -211,7 +211,7 @@ def _decode_alike(view: memoryview, count_max: int) -> Contents | None:
 
 
 def encode_batch(messages: Iterable[tuple[int, bytes, bytes]]) -> bytes:
-    """The body of a batch send, of each message's flag, body and packed properties."""
+    """The body of a batch send, from each message's flag, body and packed properties."""
     parts: list[bytes] = []
     for flag, body, properties in messages:
         size = _BATCHED.size + len(body) + 2 + len(properties)

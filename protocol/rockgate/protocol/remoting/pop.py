@@ -1,11 +1,11 @@
-"""What pop puts into text: handles of messages, and which offsets of which queues were acquired.
+"""The strings of pop: handles of messages, and the offsets acquired from each queue.
 
-A handle is what a client hands back to acknowledge a message or to change its invisible time:
+A client returns a handle to acknowledge a message or to change its invisible time:
 
     first offset | pop time | invisible time | revive queue | kind | broker | queue | offset
 
-joined by blanks; clients before 5.0.1 leave the last one out. Clients make it from the answer
-to a pop; for messages of a retry topic the broker writes it into the property POP_CK.
+separated by spaces; clients before 5.0.1 omit the last one. Clients build it from the response to a
+pop; for messages of a retry topic the broker writes it into the property POP_CK.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RETRY: Final = "1"
 RETRY_V2: Final = "2"
 ACKS_BYTES_MAX: Final = 1 << 20
 BITS_BYTES_MAX: Final = 64
-"""Of one entry: a pop has at most 32 messages, which a filter may have picked from many."""
+"""The most bits of one entry: a pop has at most 32 messages, but a filter may skip many between."""
 OFFSETS_MAX: Final = 32_768
 """Acknowledgements in one request."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
@@ -60,7 +60,7 @@ class Handle(NamedTuple):
 
 
 def read_handle(text: str, request: str) -> Handle:
-    """Read a handle; MalformedRequest if it is none."""
+    """Parse a handle; MalformedRequest if it is invalid."""
     parts = text.split(" ")
     if len(parts) not in (7, 8) or not all(
         _NUMBER.fullmatch(part) for part in (*parts[:4], *parts[6:])
@@ -76,19 +76,19 @@ def write_handle(handle: Handle, offset: int) -> str:
 
 
 def retry_topic(topic: str, group: str) -> str:
-    """Return the topic in which a group gets messages of a topic again."""
+    """Return the retry topic of a group for a topic."""
     return f"{RETRY_PREFIX}{group}_{topic}"
 
 
 def topic_of(topic: str, group: str, kind: str) -> str:
-    """Return the topic in which a message with a handle of some kind lies."""
+    """Return the topic of a message, by the kind in its handle."""
     if kind == NORMAL:
         return topic
     return f"{RETRY_PREFIX}{group}{'+' if kind == RETRY_V2 else '_'}{topic}"
 
 
 def messages_in(buffers: Iterable[Buffer]) -> Iterator[tuple[int, memoryview]]:
-    """Yield queue offset and bytes of each message of an answer."""
+    """Yield queue offset and bytes of each message of a response."""
     for buffer in buffers:
         view = memoryview(buffer)
         at = 0
@@ -107,7 +107,7 @@ class Acquired(NamedTuple):
     """Where the pop began to read."""
     offsets: Sequence[int]
     deliveries: Sequence[int] = ()
-    """How often each was delivered before; told to those who consume in order."""
+    """How often each was delivered before; only for ordered consumption."""
 
 
 def start_offset_info(acquired: Iterable[Acquired]) -> str:
@@ -123,9 +123,9 @@ def message_offset_info(acquired: Iterable[Acquired]) -> str:
 
 
 def order_count_info(acquired: Iterable[Acquired]) -> str:
-    """Return how often messages were delivered before: each by its offset, and by queue at least.
+    """Return how often messages were delivered before, by offset and by queue.
 
-    Clients before 5.1 look at the queue alone.
+    Clients before 5.1 use the number by queue only.
     """
     parts = []
     for each in acquired:
@@ -137,7 +137,7 @@ def order_count_info(acquired: Iterable[Acquired]) -> str:
 
 
 class BatchAck(msgspec.Struct, frozen=True, kw_only=True):
-    """Acknowledgements of one pop of one queue: bits from its first offset on."""
+    """Acknowledgements of one pop of one queue: a bit set that starts at its first offset."""
 
     consumer_group: str = msgspec.field(name="c")
     topic: str = msgspec.field(name="t")
@@ -173,7 +173,7 @@ class BatchAckBody(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def read_batch_ack(body: Buffer) -> list[tuple[BatchAck, list[int]]]:
-    """Read 200151: each entry with its offsets; MalformedRequest if that is too much."""
+    """Decode 200151: each entry with its offsets; MalformedRequest if there are too many."""
     read = javajson.decode(body, BatchAckBody, "BATCH_ACK_MESSAGE", size_max=ACKS_BYTES_MAX)
     found = []
     count = 0

@@ -1,7 +1,7 @@
 """Names of the properties that RocketMQ itself uses, and their separators.
 
 A message's properties are `name 0x01 value 0x02` one after another; `protocol.entry` packs and
-parses them, for they lie in the log as they travel.
+parses them, because the log has the same format.
 """
 
 from typing import Final
@@ -51,11 +51,11 @@ KEY_SEPARATOR: Final = " "
 DELAYING: Final = frozenset(
     (DELAY_LEVEL, TIMER_DELAY_MS, TIMER_DELAY_S, TIMER_DELIVER_MS, START_DELIVER_TIME)
 )
-"""Any of these makes a message wait for its time."""
+"""A message with any of these is delayed."""
 DELAYING_PART: Final = "DEL"
-"""What all of these contain, and few other properties: most messages need no second look."""
+"""A substring of all of these and of few other properties: most messages need no second check."""
 
-# What rockgate adds to messages that were given back; docs/internals/retry.md has the table.
+# Properties that rockgate adds to messages sent back; docs/internals/retry.md has the table.
 RETRY_QUEUE: Final = "__RETRY_QUEUE"
 RETRY_OFFSET: Final = "__RETRY_OFFSET"
 RETRY_SINCE: Final = "__RETRY_SINCE"
@@ -78,4 +78,4 @@ RETRY_MARKS: Final = frozenset(
         WAIT_STORE_OK,
     )
 )
-"""What a retry or a dead letter has besides its own: left out when it is sent on as a new one."""
+"""Properties added to a retry or a dead letter, which are removed when it is resent."""

@@ -1,11 +1,11 @@
 """The hand-written Fetch codec: requests in, responses out.
 
-Requests are walked as `hot.produce` walks its own: the usual shape here, everything else by the
-declared codec, which alone refuses. Versions before 12 are left to it altogether: read by hand they
-were not read faster.
+Requests are decoded as in `hot.produce`: the usual shape here, everything else by the declared
+codec, which alone rejects a request. Versions before 12 are left to it altogether: a hand-written
+decoder was not faster.
 
-A response is a list of buffers for one `writelines`. What stands between two payloads is one small
-buffer; payloads are the slices of the log as they were given, never joined or copied.
+A response is a list of buffers for one `writelines`. The fields between two payloads are one small
+buffer; payloads are slices of the log, never joined or copied.
 """
 
 import struct
@@ -62,11 +62,11 @@ def decode_request(version: int, data: Buffer, *, memory_max: int | None = None)
     """The request in `data`; errors and `memory_max` are those of `schema.decode`."""
     request = None
     if len(data) <= _SIZE_MAX and FLEXIBLE <= version <= VERSION_MAX:
-        # A copy of so little pays for itself: slices of bytes are cheaper than those of a view.
+        # Copying a small request pays for itself: slices of bytes are cheaper than those of a view.
         try:
             request = walk(bytes(data), version)
         except (struct.error, IndexError, ValueError):
-            # Read, or refused by name, by the declared codec.
+            # The declared codec decodes it, or names the malformed field.
             request = None
     if request is None:
         request = decode(FetchRequest, version, data, memory_max=memory_max)
@@ -74,7 +74,7 @@ def decode_request(version: int, data: Buffer, *, memory_max: int | None = None)
 
 
 def walk(data: bytes, version: int) -> FetchRequest | None:
-    """Versions 12 and later: lengths are varints one too large, structs end with tags."""
+    """Versions 12 and later: lengths are varints of the length plus one, structs end with tags."""
     request = _blank_request()
     at = 0
     if version < REPLICA_STATE:
@@ -116,11 +116,11 @@ def walk(data: bytes, version: int) -> FetchRequest | None:
             return None
         end = at + (count - 1) * _PARTITION.size
         rows = _PARTITION.iter_unpack(data[at:end])
-        # After the last partition come the topic's own tags, none of them.
+        # The topic's own tags follow the last partition; there are none.
         if data[end] or not _add_topic(request, name, topic_id, rows):
             return None
         at = end + 1
-    # Nothing forgotten, a short rack, no tags.
+    # No forgotten topics, a short rack, no tags.
     size = data[at + 1]
     end = at + 1 + size
     if data[at] != 1 or not 0 < size < 128 or data[end] or end + 1 != len(data):
@@ -186,7 +186,7 @@ _DIVERGING_TAG: Final = Struct(">BBiqB")
 
 
 class Diverging(NamedTuple):
-    """Where the log of this epoch ends, told to a client whose own log went on after it."""
+    """Where this epoch ends, for a client whose own log diverges after it."""
 
     epoch: int
     end_offset: int
@@ -201,9 +201,9 @@ class FetchedPartition(NamedTuple):
     last_stable_offset: int = -1
     log_start_offset: int = -1
     records: Sequence[Buffer] | None = ()
-    """Slices of the log, one behind the other; each is sent as it is."""
+    """Consecutive slices of the log, sent without copying."""
     aborted: Sequence[tuple[int, int]] | None = None
-    """Producer id and first offset of each aborted transaction; None if nobody asked."""
+    """Producer id and first offset of each aborted transaction; None unless read_committed."""
     preferred_read_replica: int = -1
     diverging: Diverging | None = None
     leader: Leader | None = None
@@ -275,7 +275,7 @@ def _write_plain(
 def _write_flexible(
     out: list[Buffer], pieces: list[bytes], has_ids: bool, topics: Sequence[FetchedTopic]
 ) -> None:
-    """Versions 12 and later; a partition's tags stand after its payload."""
+    """Versions 12 and later; a partition's tags follow its payload."""
     for name, topic_id, partitions in topics:
         pieces += (topic_id if has_ids else text(name, True), uvarint(len(partitions) + 1))
         for partition in partitions:
@@ -302,7 +302,7 @@ def _write_flexible(
 
 
 def _tags(diverging: Diverging | None, leader: Leader | None) -> bytes:
-    """The tagged fields of a partition that a client read where it should not."""
+    """The tagged fields of a partition with a diverging epoch or another leader."""
     count = (diverging is not None) + (leader is not None)
     parts = [bytes((count,))]
     if diverging is not None:

@@ -1,13 +1,13 @@
 """The hand-written Produce codec: requests in, responses out.
 
-A request is walked once by offset; each partition's records are a slice of the frame. The walk
-knows the usual shape only. Whatever it does not expect (text beyond ASCII, null records, tagged
-fields, padded varints, more than `COUNT_MAX` elements, any kind of damage) goes to the declared
-codec, which reads it or says in what field it is malformed. So this module never refuses anything
-itself, and its only duty is to take nothing that the declaration would not.
+A request is decoded in one pass; each partition's records are a slice of the frame. Only the usual
+shape is decoded here. Everything else (text beyond ASCII, null records, tagged fields, padded
+varints, more than `COUNT_MAX` elements, any kind of damage) goes to the declared codec, which
+decodes it or names the malformed field. So this module never rejects a request itself; it must only
+accept nothing that the declaration would reject.
 
-Responses are built from small tuples: what most partitions need is packed by one call. A request
-with a single batch, the most common one, is decoded and answered in one step each.
+Responses are built from small tuples: the usual fields of a partition are packed by one call. A
+request with a single batch, the most common one, is decoded and answered in one step each.
 """
 
 import struct
@@ -60,7 +60,7 @@ def decode_request(version: int, data: Buffer) -> ProduceRequest:
 
 
 def walk_request(version: int, data: Buffer) -> ProduceRequest | None:
-    """The request in `data`, if it is one of the usual; None leaves it to the declared codec."""
+    """The request in `data`, if it has the usual shape; None leaves it to the declared codec."""
     view = memoryview(data).toreadonly()
     try:
         if FLEXIBLE <= version <= VERSION_MAX:
@@ -68,7 +68,7 @@ def walk_request(version: int, data: Buffer) -> ProduceRequest | None:
         if VERSION_MIN <= version < FLEXIBLE:
             return walk_plain(view)
     except (struct.error, IndexError, ValueError):
-        # Whatever this walk stumbles over is read, or refused by name, by the declared codec.
+        # The declared codec decodes it, or names the malformed field.
         pass
     return None
 
@@ -118,7 +118,7 @@ def walk_plain(view: memoryview) -> ProduceRequest | None:
 
 
 def walk_flexible(view: memoryview, has_ids: bool) -> ProduceRequest | None:
-    """Versions 9 and later: lengths are varints one too large, structs end with tags."""
+    """Versions 9 and later: lengths are varints of the length plus one, structs end with tags."""
     text_size = view[0]
     at = text_size or 1
     if text_size > 127:
@@ -266,7 +266,7 @@ def encode_response(
 
 
 def _write_details(parts: list[bytes], version: int, partition: ProducedPartition) -> None:
-    """A partition, from v8 on, with more to say than where its batch begins."""
+    """A partition, from v8 on, with record errors, a message or tagged fields."""
     index, code, base_offset, append_time, log_start, message, errors, leader = partition
     is_flexible = version >= FLEXIBLE
     parts.append(_OUTCOME_5.pack(index, code, base_offset, append_time, log_start))
@@ -285,7 +285,7 @@ def _write_details(parts: list[bytes], version: int, partition: ProducedPartitio
 # One batch
 
 Single = tuple[int, bytes, str | bytes, int, memoryview]
-"""Acks; the topic as an answer names it; its name, or its id from v13 on; partition; records."""
+"""Acks; the topic as a response names it; its name, or its id from v13 on; partition; records."""
 
 _LEAD: Final = Struct(">BhiBB")
 _TOPICS_AT: Final = 7
@@ -293,9 +293,9 @@ _TOPIC_AT: Final = 8
 _UUID_SIZE: Final = 16
 _PARTITION: Final = Struct(">BiBBB")
 _ONE: Final = 2
-"""The count of an array with one element, as a compact array says it."""
+"""The length of a compact array with one element."""
 _NO_TAGS: Final = memoryview(b"\x00\x00\x00")
-"""What ends the partition, the topic and the request."""
+"""The end of the partition, the topic and the request."""
 # Partition, error code, base offset, append time, log start; neither record errors nor a message
 # nor tags; the topic's tags; throttle time; tags.
 _OUTCOME: Final = Struct(">ihqqqB2xxiB")
@@ -340,6 +340,6 @@ def decode_single(version: int, view: memoryview) -> Single | None:
 def encode_single(
     topic: bytes, index: int, base_offset: int, append_time_ms: int, log_start: int
 ) -> list[Buffer]:
-    """The body of a response that says where the batch begins."""
+    """The body of a response with the base offset of the batch."""
     outcome = _OUTCOME.pack(index, 0, base_offset, append_time_ms, log_start, 1, 0, 0)
     return [topic + outcome]

@@ -1,7 +1,7 @@
 """AddPartitionsToTxn: tell the coordinator where a transaction will write.
 
-Clients use v0-3, one transaction at a time in the fields named so; v4 and v5 carry many and are
-for brokers, which verify with them. With transactions v2 the Produce request does this by itself.
+Clients use v0-3, with one transaction in the `v3_and_below` fields; v4 and v5 carry many and are
+used by brokers for verification. With transactions v2 the Produce request does this by itself.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey

@@ -1,4 +1,4 @@
-"""AlterConfigs: replace all configs of a resource; what is not named goes back to its default."""
+"""AlterConfigs: replace all configs of a resource; configs not named return to their defaults."""
 
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
@@ -26,7 +26,7 @@ class AlterableConfig:
 
 @struct
 class AlterConfigsResource:
-    """A resource and everything it shall have."""
+    """A resource and its new configs."""
 
     resource_type: int = field(Int8)
     resource_name: str = field(String)

@@ -18,7 +18,7 @@ from rockgate.protocol.kafka.schema import (
 
 @struct
 class ReassignablePartition:
-    """Where a partition shall be; null stops a move under way."""
+    """The new replicas of a partition; null cancels a reassignment under way."""
 
     partition_index: int = field(Int32)
     replicas: list[int] | None = field(Nullable(Array(Int32)), default=None)

@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets: move the place from where an empty share group delivers."""
+"""AlterShareGroupOffsets: move the start offsets of an empty share group."""
 
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
@@ -35,7 +35,7 @@ class AlterShareGroupOffsetsRequestTopic:
 
 @message(key=ApiKey.ALTER_SHARE_GROUP_OFFSETS, versions="0", flexible="0+")
 class AlterShareGroupOffsetsRequest:
-    """The group and its new places."""
+    """The group and its new start offsets."""
 
     group_id: str = field(String)
     topics: list[AlterShareGroupOffsetsRequestTopic] = field(
@@ -45,7 +45,7 @@ class AlterShareGroupOffsetsRequest:
 
 @struct
 class AlterShareGroupOffsetsResponsePartition:
-    """Whether one place was moved."""
+    """Whether one start offset was changed."""
 
     partition_index: int = field(Int32)
     error_code: int = field(Int16)

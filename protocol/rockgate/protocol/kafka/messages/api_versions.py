@@ -1,4 +1,4 @@
-"""ApiVersions: what this server speaks, asked before anything else.
+"""ApiVersions: the APIs and versions of this server, requested before anything else.
 
 A client that asks above the highest version gets the v0 response with UNSUPPORTED_VERSION and asks
 again; the response header has no tagged fields in any version, so that it can always be read.
@@ -21,7 +21,7 @@ from rockgate.protocol.kafka.schema import (
 
 @message(key=ApiKey.API_VERSIONS, versions="0-4", flexible="3+")
 class ApiVersionsRequest:
-    """Who is asking."""
+    """The client's software."""
 
     client_software_name: str = field(String, "3+")
     client_software_version: str = field(String, "3+")

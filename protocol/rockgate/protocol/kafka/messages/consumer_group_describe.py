@@ -1,6 +1,6 @@
 """ConsumerGroupDescribe: state and members of KIP-848 groups.
 
-v1 tells what kind of member each is: -1 unknown, 0 classic, 1 consumer.
+v1 adds the type of each member: -1 unknown, 0 classic, 1 consumer.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -38,14 +38,14 @@ class TopicPartitions:
 
 @struct
 class Assignment:
-    """What a member owns or shall own."""
+    """The assignment of a member, current or target."""
 
     topic_partitions: list[TopicPartitions] = field(Array(TopicPartitions))
 
 
 @struct
 class Member:
-    """A member, what it owns and what it shall own."""
+    """A member, its current and its target assignment."""
 
     member_id: str = field(String)
     instance_id: str | None = field(NullableString, default=None)

@@ -48,7 +48,7 @@ class ConsumerGroupHeartbeatRequest:
 
 @struct
 class Assignment:
-    """All that the member shall own."""
+    """The member's whole target assignment."""
 
     topic_partitions: list[TopicPartitions] = field(Array(TopicPartitions))
 

@@ -25,7 +25,7 @@ class CreatePartitionsAssignment:
 
 @struct
 class CreatePartitionsTopic:
-    """A topic and how many partitions it shall have in all."""
+    """A topic and its new total number of partitions."""
 
     name: str = field(String)
     count: int = field(Int32)

@@ -1,7 +1,7 @@
 """CreateTopics: create topics with partitions and configs, or only check whether it would work.
 
-From v4 a count or factor of -1 means the broker's default. v5 answers with what was really used,
-v7 with the topic's id.
+From v4 a count or factor of -1 means the broker's default. v5 answers with the values used, v7 with
+the topic's id.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -60,7 +60,7 @@ class CreateTopicsRequest:
 
 @struct
 class CreatableTopicConfigs:
-    """A config of the new topic as it turned out."""
+    """A config of the new topic, with its resulting value."""
 
     name: str = field(String)
     value: str | None = field(NullableString)

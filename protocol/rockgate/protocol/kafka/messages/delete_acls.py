@@ -36,7 +36,7 @@ class DeleteAclsRequest:
 
 @struct
 class DeleteAclsMatchingAcl:
-    """An ACL that matched, and whether it is gone."""
+    """An ACL that matched, and whether it was deleted."""
 
     error_code: int = field(Int16)
     error_message: str | None = field(NullableString)

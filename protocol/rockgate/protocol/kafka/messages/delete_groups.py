@@ -21,7 +21,7 @@ class DeleteGroupsRequest:
 
 @struct
 class DeletableGroupResult:
-    """Whether one group is gone."""
+    """Whether one group was deleted."""
 
     group_id: str = field(String)
     error_code: int = field(Int16)

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets: an empty share group forgets topics."""
+"""DeleteShareGroupOffsets: delete an empty share group's offsets of topics."""
 
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
@@ -16,14 +16,14 @@ from rockgate.protocol.kafka.schema import (
 
 @struct
 class DeleteShareGroupOffsetsRequestTopic:
-    """A topic to forget."""
+    """A topic whose offsets are deleted."""
 
     topic_name: str = field(String)
 
 
 @message(key=ApiKey.DELETE_SHARE_GROUP_OFFSETS, versions="0", flexible="0+")
 class DeleteShareGroupOffsetsRequest:
-    """The group and what to forget."""
+    """The group and its topics."""
 
     group_id: str = field(String)
     topics: list[DeleteShareGroupOffsetsRequestTopic] = field(
@@ -33,7 +33,7 @@ class DeleteShareGroupOffsetsRequest:
 
 @struct
 class DeleteShareGroupOffsetsResponseTopic:
-    """Whether one topic is forgotten."""
+    """Whether the offsets of one topic were deleted."""
 
     topic_name: str = field(String)
     topic_id: bytes = field(Uuid)

@@ -38,7 +38,7 @@ class DeleteTopicsRequest:
 
 @struct
 class DeletableTopicResult:
-    """Whether one topic is gone."""
+    """Whether one topic was deleted."""
 
     name: str | None = field(Nullable(String, "6+"))
     topic_id: bytes = field(Uuid, "6+")

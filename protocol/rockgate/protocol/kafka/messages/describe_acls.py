@@ -1,7 +1,7 @@
 """DescribeAcls: the ACLs that match a filter.
 
-Numbers follow Kafka's enums: resource 2 is a topic, 3 a group, 4 the cluster, 5 a transactional
-id, 7 (v3) a user; pattern 3 is literal, 4 a prefix; in filters 1 means any and a null text too.
+Numbers follow Kafka's enums: resource 2 is a topic, 3 a group, 4 the cluster, 5 a transactional id,
+7 (v3) a user; pattern 3 is literal, 4 a prefix; in filters 1 means any, and so does a null string.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey

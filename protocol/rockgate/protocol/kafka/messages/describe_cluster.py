@@ -1,6 +1,6 @@
 """DescribeCluster: the cluster's id, its brokers and what the client may do.
 
-v1 tells brokers (1) from controllers (2), v2 shows fenced brokers.
+v1 distinguishes brokers (1) from controllers (2), v2 includes fenced brokers.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -20,7 +20,7 @@ from rockgate.protocol.kafka.schema import (
 
 @message(key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+")
 class DescribeClusterRequest:
-    """What to tell about the cluster."""
+    """What to describe of the cluster."""
 
     include_cluster_authorized_operations: bool = field(Bool)
     endpoint_type: int = field(Int8, "1+", default=1)

@@ -42,7 +42,7 @@ class DescribeConfigsRequest:
 
 @struct
 class DescribeConfigsSynonym:
-    """Another place this config could come from, nearest first."""
+    """Another source of this config, the most specific first."""
 
     name: str = field(String)
     value: str | None = field(NullableString)

@@ -54,7 +54,7 @@ class DescribeLogDirsTopic:
 
 @struct
 class DescribeLogDirsResult:
-    """One log directory and what lies in it."""
+    """One log directory and its partitions."""
 
     error_code: int = field(Int16)
     log_dir: str = field(String)

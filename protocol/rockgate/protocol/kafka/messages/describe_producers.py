@@ -25,14 +25,14 @@ class TopicRequest:
 
 @message(key=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+")
 class DescribeProducersRequest:
-    """Where to look."""
+    """The partitions to describe."""
 
     topics: list[TopicRequest] = field(Array(TopicRequest))
 
 
 @struct
 class ProducerState:
-    """What the partition remembers of one producer."""
+    """The state of one producer in the partition."""
 
     producer_id: int = field(Int64)
     producer_epoch: int = field(Int32)

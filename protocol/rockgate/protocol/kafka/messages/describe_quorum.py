@@ -1,6 +1,6 @@
 """DescribeQuorum: the state of the metadata quorum.
 
-v1 tells when replicas last fetched and caught up, v2 their directories and addresses.
+v1 adds when replicas last fetched and caught up, v2 their directories and addresses.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -43,7 +43,7 @@ class DescribeQuorumRequest:
 
 @struct
 class ReplicaState:
-    """How far one replica has come."""
+    """The progress of one replica."""
 
     replica_id: int = field(Int32)
     replica_directory_id: bytes = field(Uuid, "2+")

@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets: from where share groups still deliver.
+"""DescribeShareGroupOffsets: the start offsets of share groups.
 
 v1 adds the lag (KIP-1226). Null topics ask for all.
 """
@@ -29,7 +29,7 @@ class DescribeShareGroupOffsetsRequestTopic:
 
 @struct
 class DescribeShareGroupOffsetsRequestGroup:
-    """One group, and where to look."""
+    """One group, and which topics to describe."""
 
     group_id: str = field(String)
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None = field(
@@ -48,7 +48,7 @@ class DescribeShareGroupOffsetsRequest:
 
 @struct
 class DescribeShareGroupOffsetsResponsePartition:
-    """The first offset not done with; -1 before anything was read."""
+    """The first offset not yet acknowledged; -1 before anything was read."""
 
     partition_index: int = field(Int32)
     start_offset: int = field(Int64)

@@ -1,7 +1,7 @@
 """DescribeTopicPartitions: topics and partitions page by page, for admin clients.
 
 An empty list asks for all topics. A response ends after `response_partition_limit` partitions with
-a cursor to go on from. Encoded topics and partitions may stand for theirs, see `encode_part`.
+a cursor for the next page. Topics and partitions may be given encoded, see `encode_part`.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -38,7 +38,7 @@ class Cursor:
 
 @message(key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+")
 class DescribeTopicPartitionsRequest:
-    """Which topics, and where to go on."""
+    """Which topics, and the cursor to continue from."""
 
     topics: list[TopicRequest] = field(Array(TopicRequest))
     response_partition_limit: int = field(Int32, default=2000)

@@ -1,6 +1,6 @@
 """DescribeUserScramCredentials: which SCRAM mechanisms users can log in with.
 
-`mechanism` 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512. The secrets themselves are never told.
+`mechanism` 1 is SCRAM-SHA-256, 2 is SCRAM-SHA-512. The secrets themselves are never returned.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey

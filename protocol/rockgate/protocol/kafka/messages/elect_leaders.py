@@ -1,6 +1,6 @@
-"""ElectLeaders: have leaders elected again.
+"""ElectLeaders: trigger leader elections.
 
-From v1 `election_type` tells preferred (0) from unclean (1). Null topics mean all.
+From v1 `election_type` is preferred (0) or unclean (1). Null topics mean all.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey

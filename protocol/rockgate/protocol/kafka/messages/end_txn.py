@@ -27,7 +27,7 @@ class EndTxnRequest:
 
 @message(key=ApiKey.END_TXN, versions="0-5", flexible="3+")
 class EndTxnResponse:
-    """The id and epoch to go on with, from v5."""
+    """The outcome; from v5 the id and epoch to continue with."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)

@@ -1,7 +1,7 @@
 """Fetch: read record batches from an offset on.
 
-v7 brings sessions: after the first, a request names only what changed. v9 and v12 carry leader
-epochs, v11 the client's rack, v13 goes by topic id, v16 names new leaders. Replica fields are for
+v7 adds sessions: after the first, a request names only changed partitions. v9 and v12 add leader
+epochs, v11 the client's rack, v13 uses topic ids, v16 names new leaders. Replica fields are for
 followers: a consumer leaves them at their defaults. Records may be null by the schema; brokers have
 always sent empty ones, and librdkafka relies on it.
 """
@@ -84,7 +84,7 @@ class FetchRequest:
 
 @struct
 class EpochEndOffset:
-    """Where the logs of leader and follower part."""
+    """Where the logs of leader and follower diverge."""
 
     epoch: int = field(Int32, default=-1)
     end_offset: int = field(Int64, default=-1)
@@ -92,7 +92,7 @@ class EpochEndOffset:
 
 @struct
 class LeaderIdAndEpoch:
-    """Who leads the partition now; -1 where nobody says."""
+    """The current leader of the partition; -1 if not known."""
 
     leader_id: int = field(Int32, default=-1)
     leader_epoch: int = field(Int32, default=-1)
@@ -100,7 +100,7 @@ class LeaderIdAndEpoch:
 
 @struct
 class SnapshotId:
-    """The snapshot a follower has to begin with."""
+    """The snapshot that a follower must fetch first."""
 
     end_offset: int = field(Int64, default=-1)
     epoch: int = field(Int32, default=-1)
@@ -144,7 +144,7 @@ class FetchableTopicResponse:
 
 @struct
 class NodeEndpoint:
-    """Where to reach a leader that a partition named."""
+    """The address of a leader that a partition names."""
 
     node_id: int = field(Int32)
     host: str = field(String)
@@ -154,7 +154,7 @@ class NodeEndpoint:
 
 @message(key=ApiKey.FETCH, versions="4-18", flexible="12+")
 class FetchResponse:
-    """What was read; in a session only the partitions with news."""
+    """What was read; in a session only the partitions that changed."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16, "7+")

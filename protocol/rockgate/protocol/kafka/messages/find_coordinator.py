@@ -1,7 +1,7 @@
-"""FindCoordinator: which broker looks after a group or a transactional id.
+"""FindCoordinator: which broker coordinates a group or a transactional id.
 
 `key_type` is 0 for groups, 1 for transactions and, from v6, 2 for share groups, whose keys are
-"group:topic id:partition". From v4 many keys go in one request, each with its own error.
+"group:topic id:partition". From v4 a request can have many keys, each with its own error.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey

@@ -23,7 +23,7 @@ class GetTelemetrySubscriptionsRequest:
 
 @message(key=ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, versions="0", flexible="0+")
 class GetTelemetrySubscriptionsResponse:
-    """What to push, how often and how packed."""
+    """Which metrics to push, how often and with what compression."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)

@@ -1,6 +1,6 @@
 """Heartbeat: a member of a classic group is alive.
 
-REBALANCE_IN_PROGRESS tells it to join again. v3 has static members.
+REBALANCE_IN_PROGRESS tells it to join again. v3 adds static members.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -16,7 +16,7 @@ from rockgate.protocol.kafka.schema import (
 
 @message(key=ApiKey.HEARTBEAT, versions="0-4", flexible="4+")
 class HeartbeatRequest:
-    """The member and the generation it believes in."""
+    """The member and its generation."""
 
     group_id: str = field(String)
     generation_id: int = field(Int32)

@@ -1,7 +1,7 @@
 """InitProducerId: an id and epoch for an idempotent or transactional producer.
 
-With a transactional id it also ends what an earlier producer of that id left open. From v3 a
-producer may ask to raise the epoch of the id it has (KIP-360).
+With a transactional id it also ends the open transaction of an earlier producer. From v3 a producer
+may ask to raise the epoch of the id it has (KIP-360).
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -17,7 +17,7 @@ from rockgate.protocol.kafka.schema import (
 
 @message(key=ApiKey.INIT_PRODUCER_ID, versions="0-5", flexible="2+")
 class InitProducerIdRequest:
-    """Who is about to produce; a null id means without transactions."""
+    """The producer; a null transactional id means without transactions."""
 
     transactional_id: str | None = field(NullableString)
     transaction_timeout_ms: int = field(Int32)

@@ -1,8 +1,8 @@
 """JoinGroup: enter a classic group, or rejoin it for a rebalance.
 
 v1 gives the rebalance its own timeout. From v4 a first join without a member id is answered with
-MEMBER_ID_REQUIRED and an id to come back with. v5 has static members, v7 names the protocol type,
-v8 carries a reason, v9 lets a static leader skip the assignment.
+MEMBER_ID_REQUIRED and an id to retry with. v5 adds static members, v7 names the protocol type, v8
+carries a reason, v9 lets a static leader skip the assignment.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -23,7 +23,7 @@ from rockgate.protocol.kafka.schema import (
 
 @struct
 class JoinGroupRequestProtocol:
-    """An assignor the member knows, and its subscription for it."""
+    """An assignor that the member supports, with its subscription."""
 
     name: str = field(String)
     metadata: bytes = field(Bytes)
@@ -31,7 +31,7 @@ class JoinGroupRequestProtocol:
 
 @message(key=ApiKey.JOIN_GROUP, versions="0-9", flexible="6+")
 class JoinGroupRequest:
-    """A member and what it can do."""
+    """A member and the assignors that it supports."""
 
     group_id: str = field(String)
     session_timeout_ms: int = field(Int32)

@@ -1,6 +1,6 @@
 """ListConfigResources: the names of everything that has configs.
 
-v0 lists client metrics alone and bears another name in older Kafka. In v1 an empty list of types
+v0 lists client metrics alone and has another name in older Kafka. In v1 an empty list of types
 means all of them; the types are those of DescribeConfigs.
 """
 

@@ -1,6 +1,6 @@
 """ListGroups: all groups this broker coordinates.
 
-v4 filters by state, v5 by type; an empty filter lets everything through.
+v4 filters by state, v5 by type; an empty filter matches everything.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey

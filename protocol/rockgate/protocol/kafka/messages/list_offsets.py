@@ -1,8 +1,8 @@
 """ListOffsets: offsets by time, and the ends of a log.
 
-A timestamp below zero asks for a place: -1 the end, -2 the start, -3 (v7) the largest timestamp,
--4 (v8) the earliest local offset, -5 (v9) the last tiered one, -6 (v11) the earliest one waiting
-to be tiered. Nothing found is offset -1 without an error.
+A timestamp below zero asks for a special offset: -1 the end, -2 the start, -3 (v7) the largest
+timestamp, -4 (v8) the earliest local offset, -5 (v9) the last tiered one, -6 (v11) the earliest one
+waiting to be tiered. If nothing is found the offset is -1, without an error.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -21,7 +21,7 @@ from rockgate.protocol.kafka.schema import (
 
 @struct
 class ListOffsetsPartition:
-    """The time or place to find in one partition."""
+    """The timestamp or special offset to find in one partition."""
 
     partition_index: int = field(Int32)
     current_leader_epoch: int = field(Int32, "4+", default=-1)

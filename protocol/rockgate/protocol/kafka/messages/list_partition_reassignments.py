@@ -24,7 +24,7 @@ class ListPartitionReassignmentsTopics:
 
 @message(key=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+")
 class ListPartitionReassignmentsRequest:
-    """Where to look; null topics mean everywhere."""
+    """The partitions to list; null topics mean all."""
 
     timeout_ms: int = field(Int32, default=60000)
     topics: list[ListPartitionReassignmentsTopics] | None = field(
@@ -34,7 +34,7 @@ class ListPartitionReassignmentsRequest:
 
 @struct
 class OngoingPartitionReassignment:
-    """A partition on the move."""
+    """A partition that is being reassigned."""
 
     partition_index: int = field(Int32)
     replicas: list[int] = field(Array(Int32))
@@ -44,7 +44,7 @@ class OngoingPartitionReassignment:
 
 @struct
 class OngoingTopicReassignment:
-    """The moves of one topic."""
+    """The reassignments of one topic."""
 
     name: str = field(String)
     partitions: list[OngoingPartitionReassignment] = field(Array(OngoingPartitionReassignment))
@@ -52,7 +52,7 @@ class OngoingTopicReassignment:
 
 @message(key=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+")
 class ListPartitionReassignmentsResponse:
-    """The moves under way."""
+    """The reassignments under way."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)

@@ -20,7 +20,7 @@ from rockgate.protocol.kafka.schema import (
 
 @message(key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+")
 class ListTransactionsRequest:
-    """Which to list; empty filters let everything through."""
+    """Which to list; empty filters match everything."""
 
     state_filters: list[str] = field(Array(String))
     producer_id_filters: list[int] = field(Array(Int64))
@@ -39,7 +39,7 @@ class TransactionState:
 
 @message(key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+")
 class ListTransactionsResponse:
-    """The transactional ids that pass."""
+    """The transactional ids that match."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)

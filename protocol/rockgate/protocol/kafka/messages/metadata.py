@@ -1,8 +1,8 @@
 """Metadata: brokers, topics, partitions and their leaders.
 
 In v0 an empty list of topics asks for all of them; from v1 null does, and an empty list for none.
-v4 lets the client forbid automatic creation, v10 brings topic ids and v12 lets a client ask by id
-alone, v13 an error for the whole response. Encoded topics and partitions may stand for theirs, see
+v4 lets the client forbid automatic creation, v10 adds topic ids, v12 lets a client ask by id alone,
+and v13 adds an error for the whole response. Topics and partitions may be given encoded, see
 `encode_part`.
 """
 
@@ -43,7 +43,7 @@ class MetadataRequest:
 
 @struct
 class MetadataResponseBroker:
-    """Where to reach a broker."""
+    """The address of a broker."""
 
     node_id: int = field(Int32)
     host: str = field(String)
@@ -53,7 +53,7 @@ class MetadataResponseBroker:
 
 @struct
 class MetadataResponsePartition:
-    """Who leads a partition and where its replicas are."""
+    """The leader and the replicas of a partition."""
 
     error_code: int = field(Int16)
     partition_index: int = field(Int32)

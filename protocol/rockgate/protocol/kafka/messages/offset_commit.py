@@ -1,8 +1,8 @@
-"""OffsetCommit: remember how far a group has read.
+"""OffsetCommit: store how far a group has read.
 
 A generation of -1 with an empty member is a simple commit, from outside the group. v5 drops the
-retention time, v6 adds leader epochs, v7 static members, v9 serves KIP-848 groups (the generation
-is then the member's epoch), v10 goes by topic id.
+retention time, v6 adds leader epochs, v7 static members, v9 supports KIP-848 groups (the generation
+is then the member's epoch), v10 uses topic ids.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -22,7 +22,7 @@ from rockgate.protocol.kafka.schema import (
 
 @struct
 class OffsetCommitRequestPartition:
-    """One offset to commit, with a text of the client's own."""
+    """One offset to commit, with the client's own metadata."""
 
     partition_index: int = field(Int32)
     committed_offset: int = field(Int64)

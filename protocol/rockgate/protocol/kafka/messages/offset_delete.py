@@ -1,4 +1,4 @@
-"""OffsetDelete: forget offsets a group has committed.
+"""OffsetDelete: delete committed offsets of a group.
 
 Refused with GROUP_SUBSCRIBED_TO_TOPIC while a live group reads the topic. Never flexible.
 """
@@ -17,14 +17,14 @@ from rockgate.protocol.kafka.schema import (
 
 @struct
 class OffsetDeleteRequestPartition:
-    """One offset to forget."""
+    """One offset to delete."""
 
     partition_index: int = field(Int32)
 
 
 @struct
 class OffsetDeleteRequestTopic:
-    """The offsets to forget of one topic."""
+    """The offsets to delete of one topic."""
 
     name: str = field(String)
     partitions: list[OffsetDeleteRequestPartition] = field(Array(OffsetDeleteRequestPartition))
@@ -32,7 +32,7 @@ class OffsetDeleteRequestTopic:
 
 @message(key=ApiKey.OFFSET_DELETE, versions="0", flexible="none")
 class OffsetDeleteRequest:
-    """The group and what to forget of it."""
+    """The group and the offsets to delete."""
 
     group_id: str = field(String)
     topics: list[OffsetDeleteRequestTopic] = field(Array(OffsetDeleteRequestTopic))
@@ -40,7 +40,7 @@ class OffsetDeleteRequest:
 
 @struct
 class OffsetDeleteResponsePartition:
-    """Whether one offset is forgotten."""
+    """Whether one offset was deleted."""
 
     partition_index: int = field(Int32)
     error_code: int = field(Int16)

@@ -1,8 +1,8 @@
 """OffsetFetch: how far a group has read.
 
-Null topics ask for all of them (v2). v7 can ask to wait out open transactions, v8 asks for several
-groups at once and leaves the single-group fields behind, v9 serves KIP-848 members, v10 goes by
-topic id. An offset of -1 without an error means that nothing was committed.
+Null topics ask for all of them (v2). v7 can require that no transaction is pending, v8 asks for
+several groups at once and drops the single-group fields, v9 supports KIP-848 members, v10 uses
+topic ids. An offset of -1 without an error means that nothing was committed.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -43,7 +43,7 @@ class OffsetFetchRequestTopics:
 
 @struct
 class OffsetFetchRequestGroup:
-    """One group, and the member that asks where it is in one."""
+    """One group, and the member that asks, if it is one."""
 
     group_id: str = field(String)
     member_id: str | None = field(NullableString, "9+", default=None)

@@ -1,6 +1,6 @@
-"""OffsetForLeaderEpoch: where an epoch ended, so that a consumer can see lost data.
+"""OffsetForLeaderEpoch: where an epoch ended, so that a consumer can detect lost data.
 
-v3 tells replicas from consumers, which are -1; -2 is a client of the time before.
+v3 distinguishes replicas from consumers, which are -1; -2 is an older client.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey

@@ -1,8 +1,9 @@
 """Produce: append record batches.
 
 Kafka advertises 0-13 and serves 3-13 (old librdkafka picks its record format by the lowest version
-advertised), so that only 3-13 are declared. v7 allows zstd, v8 tells which record was refused,
-v10 names the new leader, v12 opens transactions by itself (KIP-890), v13 goes by topic id.
+advertised), so that only 3-13 are declared. v7 allows zstd, v8 reports which record was rejected,
+v10 names the new leader, v12 adds partitions to the transaction by itself (KIP-890), v13 uses topic
+ids.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -58,7 +59,7 @@ class BatchIndexAndErrorMessage:
 
 @struct
 class LeaderIdAndEpoch:
-    """Who leads the partition now; -1 where nobody says."""
+    """The current leader of the partition; -1 if not known."""
 
     leader_id: int = field(Int32, default=-1)
     leader_epoch: int = field(Int32, default=-1)
@@ -89,7 +90,7 @@ class TopicProduceResponse:
 
 @struct
 class NodeEndpoint:
-    """Where to reach a leader that a partition named."""
+    """The address of a leader that a partition names."""
 
     node_id: int = field(Int32)
     host: str = field(String)

@@ -26,7 +26,7 @@ class PushTelemetryRequest:
 
 @message(key=ApiKey.PUSH_TELEMETRY, versions="0", flexible="0+")
 class PushTelemetryResponse:
-    """Whether they were taken."""
+    """Whether they were accepted."""
 
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)

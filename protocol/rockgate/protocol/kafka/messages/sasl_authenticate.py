@@ -1,6 +1,6 @@
 """SaslAuthenticate: one step of a login; repeated until the mechanism is satisfied.
 
-v1 tells how long the session lasts before the client must log in again.
+v1 adds how long the session lasts before the client must log in again.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey

@@ -1,7 +1,7 @@
-"""SaslHandshake: choose how to log in.
+"""SaslHandshake: choose the mechanism of a login.
 
-After v0 the login's bytes follow bare, without Kafka framing; after v1 they travel in
-SaslAuthenticate requests. Never flexible.
+After v0 the login's bytes follow without Kafka framing; after v1 they are sent in SaslAuthenticate
+requests. Never flexible.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -23,7 +23,7 @@ class SaslHandshakeRequest:
 
 @message(key=ApiKey.SASL_HANDSHAKE, versions="0-1", flexible="none")
 class SaslHandshakeResponse:
-    """The mechanisms on offer."""
+    """The mechanisms that the server supports."""
 
     error_code: int = field(Int16)
     mechanisms: list[str] = field(Array(String))

@@ -22,7 +22,7 @@ from rockgate.protocol.kafka.schema import (
 
 @struct
 class AcknowledgementBatch:
-    """What became of a range of offsets."""
+    """The acknowledgement of a range of offsets."""
 
     first_offset: int = field(Int64)
     last_offset: int = field(Int64)
@@ -58,7 +58,7 @@ class ShareAcknowledgeRequest:
 
 @struct
 class LeaderIdAndEpoch:
-    """Who leads the partition now."""
+    """The current leader of the partition."""
 
     leader_id: int = field(Int32)
     leader_epoch: int = field(Int32)
@@ -66,7 +66,7 @@ class LeaderIdAndEpoch:
 
 @struct
 class PartitionData:
-    """Whether the acknowledgements for one partition were taken."""
+    """Whether the acknowledgements for one partition were accepted."""
 
     partition_index: int = field(Int32)
     error_code: int = field(Int16)
@@ -84,7 +84,7 @@ class ShareAcknowledgeTopicResponse:
 
 @struct
 class NodeEndpoint:
-    """Where to reach a leader that a partition named."""
+    """The address of a leader that a partition names."""
 
     node_id: int = field(Int32)
     host: str = field(String)

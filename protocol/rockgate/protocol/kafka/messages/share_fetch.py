@@ -25,7 +25,7 @@ from rockgate.protocol.kafka.schema import (
 
 @struct
 class AcknowledgementBatch:
-    """What became of a range of offsets."""
+    """The acknowledgement of a range of offsets."""
 
     first_offset: int = field(Int64)
     last_offset: int = field(Int64)
@@ -76,7 +76,7 @@ class ShareFetchRequest:
 
 @struct
 class LeaderIdAndEpoch:
-    """Who leads the partition now."""
+    """The current leader of the partition."""
 
     leader_id: int = field(Int32)
     leader_epoch: int = field(Int32)
@@ -84,7 +84,7 @@ class LeaderIdAndEpoch:
 
 @struct
 class AcquiredRecords:
-    """A range of offsets that is this member's until the lock times out."""
+    """A range of offsets that this member holds until the lock times out."""
 
     first_offset: int = field(Int64)
     last_offset: int = field(Int64)
@@ -115,7 +115,7 @@ class ShareFetchableTopicResponse:
 
 @struct
 class NodeEndpoint:
-    """Where to reach a leader that a partition named."""
+    """The address of a leader that a partition names."""
 
     node_id: int = field(Int32)
     host: str = field(String)

@@ -1,7 +1,7 @@
 """ShareGroupHeartbeat: join, stay in and leave a share group (KIP-932).
 
 As in KIP-848 a member sends what has changed; epoch 0 joins and -1 leaves. v0 was early access and
-is gone.
+was removed.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -40,7 +40,7 @@ class TopicPartitions:
 
 @struct
 class Assignment:
-    """All that the member shall read."""
+    """The member's whole assignment."""
 
     topic_partitions: list[TopicPartitions] = field(Array(TopicPartitions))
 

@@ -1,6 +1,6 @@
-"""SyncGroup: the leader hands in the assignment of a classic group, the others fetch theirs.
+"""SyncGroup: the leader sends the assignments of a classic group, the others fetch theirs.
 
-v3 has static members, v5 checks the protocol that the member believes in.
+v3 adds static members, v5 checks the member's protocol.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -19,7 +19,7 @@ from rockgate.protocol.kafka.schema import (
 
 @struct
 class SyncGroupRequestAssignment:
-    """What the leader gives to one member."""
+    """The assignment of one member."""
 
     member_id: str = field(String)
     assignment: bytes = field(Bytes)
@@ -27,7 +27,7 @@ class SyncGroupRequestAssignment:
 
 @message(key=ApiKey.SYNC_GROUP, versions="0-5", flexible="4+")
 class SyncGroupRequest:
-    """A member asks for its assignment; the leader brings all of them."""
+    """A member asks for its assignment; the leader sends all of them."""
 
     group_id: str = field(String)
     generation_id: int = field(Int32)

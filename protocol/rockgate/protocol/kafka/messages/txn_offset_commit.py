@@ -39,7 +39,7 @@ class TxnOffsetCommitRequestTopic:
 
 @message(key=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+")
 class TxnOffsetCommitRequest:
-    """Offsets that count once the transaction commits."""
+    """Offsets that take effect when the transaction commits."""
 
     transactional_id: str = field(String)
     group_id: str = field(String)

@@ -1,7 +1,7 @@
 """UpdateFeatures: raise or lower the level of cluster features.
 
-`upgrade_type` 1 raises, 2 lowers where that is safe, 3 lowers at any price. From v2 the response
-has no results for single features.
+`upgrade_type` 1 raises, 2 lowers where that is safe, 3 lowers even if it is unsafe. From v2 the
+response has no results for single features.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey
@@ -21,7 +21,7 @@ from rockgate.protocol.kafka.schema import (
 
 @struct
 class FeatureUpdateKey:
-    """A feature and the level to bring it to; 0 removes it."""
+    """A feature and its new level; 0 removes it."""
 
     feature: str = field(String)
     max_version_level: int = field(Int16)

@@ -1,6 +1,6 @@
 """WriteTxnMarkers: end a transaction in single partitions.
 
-Brokers tell each other so, and an administrator aborts a hanging transaction with it. v2 names the
+Brokers send it to each other, and administrators abort hanging transactions with it. v2 adds the
 version of the transaction (KIP-1228).
 """
 

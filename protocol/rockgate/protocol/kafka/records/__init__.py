@@ -1,1 +1,1 @@
-"""Record batches: headers, which are read and stamped, and records, which are rarely decoded."""
+"""Record batches: headers are read and updated in place; records are rarely decoded."""

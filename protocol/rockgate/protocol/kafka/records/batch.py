@@ -15,7 +15,7 @@
          57  record count       4
          61  records, compressed together if the attributes say so
 
-This module never opens the records: a batch passes through the server by its header alone. It
+This module never decodes the records: a batch passes through the server by its header alone. It
 works on memoryviews and copies nothing.
 """
 
@@ -35,11 +35,11 @@ HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = HEADER.size
 MAGIC: Final = 2
 PREFIX_SIZE: Final = 12
-"""Base offset and length, which the length field does not count."""
+"""Base offset and length, which the length field does not include."""
 CRC_START: Final = 21
 """The first byte that the CRC covers."""
 RECORD_SIZE_MIN: Final = 7
-"""A record of nothing: length, attributes, two deltas, null key, null value, no headers."""
+"""The smallest record: length, attributes, two deltas, null key, null value, no headers."""
 PRODUCE_ZSTD_VERSION: Final = 7
 """The first Produce version whose clients may send zstd (KIP-110)."""
 
@@ -104,7 +104,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_offset(self) -> int:
-        """The offset of the last record, present or compacted away."""
+        """The offset of the last record, even if it was compacted away."""
         return self.base_offset + self.last_offset_delta
 
     @property
@@ -119,12 +119,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> Compression:
-        """The codec of the records; an id nobody defined is a MalformedBatch."""
+        """The codec of the records; an unknown id is a MalformedBatch."""
         return compression_of(self.attributes)
 
     @property
     def timestamp_type(self) -> TimestampType:
-        """CREATE_TIME unless the broker's clock was written over the producer's."""
+        """CREATE_TIME unless the broker replaced the producer's timestamps."""
         return TimestampType((self.attributes & _LOG_APPEND_TIME_BIT) >> 3)
 
     @property
@@ -139,7 +139,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Whether compaction put the time of tombstone removal into the base timestamp."""
+        """Whether the base timestamp is the delete horizon that compaction set."""
         return bool(self.attributes & _DELETE_HORIZON_BIT)
 
     @property
@@ -149,7 +149,7 @@ class BatchHeader(NamedTuple):
 
 
 def compression_of(attributes: int) -> Compression:
-    """The codec that `attributes` names; an id nobody defined is a MalformedBatch."""
+    """The codec that `attributes` names; an unknown id is a MalformedBatch."""
     codec = attributes & COMPRESSION_MASK
     if codec > Compression.ZSTD:
         raise MalformedBatch(
@@ -165,7 +165,7 @@ def attributes_of(
     is_transactional: bool = False,
     is_control: bool = False,
 ) -> int:
-    """The attributes field that says all this."""
+    """The attributes field with these values."""
     return (
         compression
         | timestamp_type << 3
@@ -175,7 +175,7 @@ def attributes_of(
 
 
 def read_header(view: Buffer, at: int = 0) -> BatchHeader:
-    """The header at byte `at`, unchecked but for the room it needs."""
+    """The header at byte `at`; only its size is checked."""
     try:
         return _new_tuple(BatchHeader, HEADER.unpack_from(view, at))
     except struct.error:
@@ -183,10 +183,10 @@ def read_header(view: Buffer, at: int = 0) -> BatchHeader:
 
 
 def check(view: Buffer) -> BatchHeader:
-    """The header of a batch that fills `view` exactly and is whole, or a MalformedBatch.
+    """The header of a valid batch that fills `view` exactly, or a MalformedBatch.
 
-    Whole: magic 2, the length it declares, counts that can be true, and its own CRC. Compaction
-    may have taken records away, so the count may be smaller than the offsets it spans.
+    Valid means magic 2, the length it declares, plausible counts, and a matching CRC. Compaction
+    may have removed records, so the count may be smaller than the range of offsets.
     """
     try:
         fields = HEADER.unpack_from(view)
@@ -212,11 +212,11 @@ def check_produced(records: Buffer | None, version: int) -> BatchHeader:
     """The header of what a producer sent for one partition in Produce `version` (3 or later).
 
     Raises MalformedBatch whose `code` is the answer for that partition. Kafka's rules: exactly one
-    batch, of magic 2 (INVALID_RECORD); no zstd below v7 (UNSUPPORTED_COMPRESSION_TYPE); whole
+    batch, of magic 2 (INVALID_RECORD); no zstd below v7 (UNSUPPORTED_COMPRESSION_TYPE); valid
     (CORRUPT_MESSAGE); offsets from 0 without gaps, no control records, a sequence if there is a
     producer id (INVALID_RECORD).
 
-    Kafka also opens the batch and compares its records with the header; here it stays closed.
+    Kafka also decodes the batch and compares its records with the header; this does not.
     """
     if records is None or len(records) < HEADER_SIZE:
         _refuse(b"" if records is None else records, version)
@@ -236,7 +236,7 @@ def check_produced(records: Buffer | None, version: int) -> BatchHeader:
         base_sequence,
         count,
     ) = fields
-    # One pass over what a good batch is; only a bad one pays for finding out why.
+    # One check for a valid batch; only an invalid one pays for finding the reason.
     if (
         magic == MAGIC
         and length == len(records) - PREFIX_SIZE
@@ -252,10 +252,10 @@ def check_produced(records: Buffer | None, version: int) -> BatchHeader:
 
 
 def _refuse(records: Buffer, version: int) -> NoReturn:
-    """Say what is wrong with produced records, in the order in which Kafka looks.
+    """Return what is wrong with produced records, in the order of Kafka's checks.
 
-    Two answers are not Kafka's: it drops an incomplete tail behind the batch without a word, and
-    calls an unknown codec an error of its own.
+    Two answers differ from Kafka's: it silently drops an incomplete tail after the batch, and has a
+    separate error for an unknown codec.
     """
     size = _whole_size(records, 0)
     if size == 0:
@@ -289,7 +289,7 @@ def _refuse(records: Buffer, version: int) -> NoReturn:
 def _whole_size(view: Buffer, at: int) -> int:
     """The size of the batch at `at`, of any magic; 0 if there is none or it is cut off.
 
-    What cannot be a batch at all is corrupt: a length below the oldest record's, an unknown magic.
+    A length below the oldest format's minimum or an unknown magic is corrupt.
     """
     left = len(view) - at
     if left < PREFIX_SIZE:
@@ -305,9 +305,9 @@ def _whole_size(view: Buffer, at: int) -> int:
 
 
 def split(view: memoryview) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Each whole batch of a fetched byte range with its header; CRCs are not looked at.
+    """Each complete batch of a fetched byte range with its header; CRCs are not checked.
 
-    A broker may cut the last batch off at the fetch size: an incomplete tail is no error.
+    A broker may truncate the last batch at the fetch size, so an incomplete tail is not an error.
     """
     at, end = 0, len(view)
     while end - at > _MAGIC_AT:
@@ -326,17 +326,17 @@ def split(view: memoryview) -> Iterator[tuple[BatchHeader, memoryview]]:
 def stamp(view: WritableBuffer, base_offset: int, leader_epoch: int) -> None:
     """Write the log's base offset and leader epoch into the batch that fills `view`.
 
-    The CRC starts after both, so nothing is computed again. One packing writes the length between
-    them too, which is the one `check` saw.
+    The CRC starts after both, so it does not change. A single pack call also rewrites the length
+    between them, which `check` has verified.
     """
     _STAMP.pack_into(view, 0, base_offset, len(view) - PREFIX_SIZE, leader_epoch)
 
 
 def stamp_append_time(view: WritableBuffer, append_time_ms: int) -> None:
-    """Turn the batch into one of LogAppendTime: every record then has this one timestamp.
+    """Set LogAppendTime on the batch: every record then has this timestamp.
 
-    Attributes and max timestamp change, so the CRC is computed again. The records stay closed:
-    their own deltas are meaningless once the bit is set.
+    Attributes and max timestamp change, so the CRC is recomputed. The records are not decoded:
+    their own deltas are ignored once the bit is set.
     """
     (attributes,) = _ATTRIBUTES.unpack_from(view, _ATTRIBUTES_AT)
     _ATTRIBUTES.pack_into(view, _ATTRIBUTES_AT, attributes | _LOG_APPEND_TIME_BIT)
@@ -345,7 +345,7 @@ def stamp_append_time(view: WritableBuffer, append_time_ms: int) -> None:
 
 
 def seal(view: WritableBuffer) -> None:
-    """Write the CRC of the batch that fills `view`, as it is now."""
+    """Recompute the CRC of the batch that fills `view`."""
     _CRC.pack_into(view, _CRC_AT, crc32c(memoryview(view)[CRC_START:]))
 
 

@@ -1,17 +1,17 @@
 """Limits on a batch that is decoded: size, records and headers.
 
-Three kilobytes may hold gigabytes, or one record of fifteen million headers. So whoever opens a
-batch does it within bounds, which are looked at twice: by what the batch declares (its size, its
-count of records, the sizes that its codec claims) before anything is done, and by what really comes
-out of it while it does. What passes them is a BatchTooLarge.
+Three kilobytes may decompress to gigabytes, or to one record with fifteen million headers. So a
+batch is decoded within bounds, which are checked twice: against what it declares (its size, its
+record count, the sizes that its codec claims) beforehand, and against the actual output while it is
+decoded. A batch that exceeds them is a BatchTooLarge.
 
-LIGHT is what takes a millisecond or two, and is opened wherever it is met. What is heavier is
-opened by a thread, within the server's own bounds; what passes those is opened by nobody.
+Batches within LIGHT take a millisecond or two and are decoded on the event loop. Heavier ones are
+decoded by a thread, within the server's own bounds; batches beyond those are not decoded at all.
 
-The decompressed size is found without decompressing where the format allows. Snappy's blocks say
-how large they become and cannot become larger. Blocks of LZ4 and zstd have a largest size, so
-counting them gives a bound. Gzip says its size at its end, where a lie costs nothing: what claims
-to be small is inflated up to the limit.
+The decompressed size is found without decompressing where the format allows. Snappy's blocks
+declare their decompressed size and cannot exceed it. Blocks of LZ4 and zstd have a maximum size, so
+counting them gives a bound. Gzip declares its size at its end, which is easily forged: data that
+claims to be small is decompressed up to the limit.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SKIPPED: Final = range(0x184D2A50, 0x184D2A60)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How much of everything."""
+    """The limits on one batch."""
 
     compressed_bytes_max: int = 1 << 40
     """Size of a batch that is compressed."""
@@ -68,7 +68,7 @@ class Bounds:
     """Headers of all records together."""
 
     def check_declared(self, body: Buffer, header: BatchHeader) -> None:
-        """BatchTooLarge if a batch says itself that it is too much."""
+        """BatchTooLarge if a batch declares more than is allowed."""
         self.check_count(header)
         if header.attributes & COMPRESSION_MASK and len(body) > self.compressed_bytes_max:
             raise BatchTooLarge(
@@ -86,14 +86,14 @@ class Bounds:
             )
 
     def too_many_bytes(self) -> BatchTooLarge:
-        """Return what is raised for more bytes than may be."""
+        """Return the error for too many bytes."""
         return BatchTooLarge(
             f"decompressed size exceeds the maximum of {self.inflated_bytes_max:,} bytes"
         )
 
 
 BOUNDS: Final = Bounds()
-"""The server's, unless its settings say otherwise: no batch of a usual client comes near them."""
+"""The server's defaults: no batch of an ordinary client comes near them."""
 LIGHT: Final = Bounds(
     compressed_bytes_max=32 << 10,
     inflated_bytes_max=_MIB,
@@ -101,20 +101,20 @@ LIGHT: Final = Bounds(
     record_headers_max=1_000,
     headers_max=1_000,
 )
-"""What is opened on the loop."""
+"""The limits for decoding on the event loop."""
 WIDEST: Final = Bounds(
     inflated_bytes_max=1 << 30,
     records_max=10_000_000,
     record_headers_max=1_000_000,
     headers_max=10_000_000,
 )
-"""The most that settings allow, and so what a batch may have that was let in under others."""
+"""The most that settings allow, and so the bounds of batches accepted under other settings."""
 
 
 def is_heavy(body: Buffer) -> bool:
-    """Whether a batch says that it takes long to open; one that is none is looked at by others.
+    """Whether a batch declares that it takes long to decode; malformed ones are checked elsewhere.
 
-    One that is not heavy by this may still turn out to be: it is opened within LIGHT.
+    A batch that declares less may still be heavy, so it is decoded within LIGHT.
     """
     if len(body) < HEADER_SIZE:
         return False
@@ -129,10 +129,10 @@ def is_heavy(body: Buffer) -> bool:
 
 
 def may_inflate_beyond(data: Buffer, codec: Compression, limit: int) -> bool:
-    """Say whether records may take more than so many bytes when they are opened.
+    """Return whether records may take more than this many bytes when decompressed.
 
-    What is malformed does not, for it is not opened; where formats only give a bound, what is close
-    below the limit may be said to pass it.
+    False for malformed records, as they are not decompressed; where a format gives only an upper
+    bound, records slightly below the limit may be reported as exceeding it.
     """
     view = memoryview(data)
     try:
@@ -152,7 +152,7 @@ def may_inflate_beyond(data: Buffer, codec: Compression, limit: int) -> bool:
 
 
 def inflates_beyond(body: Buffer, header: BatchHeader, limit: int) -> bool:
-    """Say the same of a whole batch's records; of one with an unknown codec that they do not."""
+    """Return the same for a whole batch; False for an unknown codec."""
     codec = header.attributes & COMPRESSION_MASK
     if codec not in _CODECS:
         return False

@@ -1,16 +1,16 @@
 """Compressing and decompressing the records of a batch: gzip, snappy, lz4, zstd by cramjam.
 
-Decompression is bounded: no input makes more than `size_max` bytes (BatchTooLarge), and memory is
-taken as the codec really fills it, so a batch that promises gigabytes costs what it holds. Any
-other failure is a MalformedBatch that names the codec.
+Decompression is bounded: no input yields more than `size_max` bytes (BatchTooLarge), and memory is
+taken as the codec fills it, so a batch that claims gigabytes costs only what it contains. Any other
+failure is a MalformedBatch that names the codec.
 
-The codecs let go of the interpreter while they work, and so must everything around them: to clear
-or copy 64 MB would hold up every other thread for 70 ms. What is large is therefore put into a
-mapping of its own, whose pages come as they are written.
+The codecs release the GIL while they work, and so must everything around them: clearing or copying
+64 MB would block every other thread for 70 ms. Large output therefore goes to an anonymous mapping,
+whose pages are allocated as they are written.
 
 Two details are Java's. Snappy is written in the framing of its snappy library (xerial: a header of
-16 bytes, then blocks of at most 32 KiB, each behind its length), and read in that framing and raw,
-as librdkafka sends it. LZ4 frames are written with independent blocks: Java's reader refuses
+16 bytes, then blocks of at most 32 KiB, each preceded by its length), and read in that framing and
+raw, as librdkafka sends it. LZ4 frames are written with independent blocks: Java's reader rejects
 linked ones.
 """
 
@@ -28,9 +28,9 @@ SIZE_MAX: Final = 64 * 1024 * 1024
 """How much one batch may decompress to, unless the caller says otherwise."""
 
 Plain: TypeAlias = bytes | mmap.mmap
-"""Records in plain; large ones lie in a mapping. Both are indexed and cut alike."""
+"""Uncompressed records; large ones are in a mapping. Both are indexed and sliced alike."""
 PIECE: Final = 1 << 20
-"""What is cleared or copied at once; more than that is done piece by piece."""
+"""How much is cleared or copied at once; more is done piece by piece."""
 
 _GUESS_MIN: Final = 16 * 1024
 _GROWTH: Final = 4
@@ -40,7 +40,7 @@ _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_SIZE: Final = 32 * 1024
 _LENGTH: Final = struct.Struct(">i")
-# Snappy's densest element copies 64 bytes with 3; a promise beyond that is a lie.
+# Snappy's densest element encodes 64 bytes in 3; a larger claim is false.
 _SNAPPY_RATIO_MAX: Final = 22
 
 
@@ -86,9 +86,9 @@ def _inflate(
     name: str,
     size_max: int,
 ) -> Plain:
-    """Decompress into a buffer that grows fourfold until the output fits or the bound is met.
+    """Decompress into a buffer that grows fourfold until the output fits or the bound is reached.
 
-    Behind the first piece it is a mapping of all that may be: what is not written takes no memory.
+    After the first attempt it is a mapping of the whole bound: unwritten pages take no memory.
     """
     size = min(size_max, max(_GUESS_MIN, _GROWTH * len(data)))
     while True:
@@ -100,7 +100,7 @@ def _inflate(
         except (cramjam.DecompressionError, OSError, ValueError) as error:
             if isinstance(out, mmap.mmap):
                 out.close()  # whoever keeps the error keeps this frame, and would keep the memory
-            # Only the text tells a full buffer from bad input; bad input is not tried again,
+            # Only the message distinguishes a full buffer from bad input; bad input is not retried,
             # or one wrong byte would cost `size_max`.
             if _BUFFER_FULL not in str(error):
                 raise MalformedBatch(f"{name}: {error}") from None
@@ -112,12 +112,12 @@ def _inflate(
 
 
 def room(size: int) -> mmap.mmap:
-    """Memory of which each page comes when it is first written."""
+    """Memory whose pages are allocated when they are first written."""
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
 
 def cut(out: bytearray | mmap.mmap, size: int) -> Plain:
-    """What was written of a buffer."""
+    """The written part of a buffer."""
     if isinstance(out, bytearray) or size <= PIECE:
         return bytes(memoryview(out)[:size])
     if size < len(out):
@@ -126,7 +126,7 @@ def cut(out: bytearray | mmap.mmap, size: int) -> Plain:
 
 
 def joined(parts: Iterable[memoryview], size: int) -> Plain:
-    """Parts of so many bytes one behind the other; much of it is copied piece by piece."""
+    """Join parts of this total size; large ones are copied piece by piece."""
     if size <= PIECE:
         return b"".join(parts)
     out, to = room(size), 0
@@ -150,7 +150,7 @@ def _compress_xerial(data: Buffer | mmap.mmap) -> bytes:
 def _decompress_snappy(view: memoryview, size_max: int) -> Plain:
     if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
         return _decompress_block(view, size_max)
-    # Versions are not looked at: there has only ever been 1, and Java ignores it as well.
+    # The version is not checked: there has only ever been 1, and Java ignores it as well.
     at, end, size = len(_XERIAL_HEADER), len(view), 0
     if at > end:
         raise MalformedBatch("snappy: truncated framing header")
@@ -174,7 +174,7 @@ def _decompress_snappy(view: memoryview, size_max: int) -> Plain:
 
 
 def _decompress_block(block: memoryview, size_max: int) -> Plain:
-    """One raw snappy block; the size that it claims in front is checked before it is used."""
+    """One raw snappy block; the size that it declares is checked before it is used."""
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > _SNAPPY_RATIO_MAX * len(block):

@@ -4,7 +4,7 @@
     value  version 2 (0) | coordinator epoch 4
 
 A marker is a batch of one record with the control and the transactional bit, the producer's id and
-epoch, and no sequence. Consumers step over it by its offset and never show it.
+epoch, and no sequence. Consumers skip it by its offset and never return it.
 """
 
 import struct
@@ -43,7 +43,7 @@ class Marker(NamedTuple):
 
 
 def build_marker(marker: Marker, *, timestamp: int, base_offset: int = 0) -> bytearray:
-    """The control batch that says `marker`."""
+    """The control batch of `marker`."""
     record = Record(
         offset=base_offset,
         timestamp=timestamp,
@@ -63,7 +63,7 @@ def build_marker(marker: Marker, *, timestamp: int, base_offset: int = 0) -> byt
 def read_marker(view: Buffer) -> Marker | None:
     """The marker in the batch that fills `view`; None for a control record of another type.
 
-    Later versions may add fields, so only the beginning of key and value is looked at.
+    Later versions may add fields, so only the beginning of key and value is read.
     """
     header = read_header(view)
     if not header.is_control:

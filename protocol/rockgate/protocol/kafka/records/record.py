@@ -5,9 +5,9 @@
     | header count varint, { key length varint, key | value length varint, value }*
 
 A length of -1 is null; a header's key is never null. Varints are zig-zag, at most 5 bytes (10 for
-the timestamp). Few paths open a batch at all (delay, compaction, reading it as RocketMQ messages);
-those that do get tuples of plain bytes. Every byte of the batch must be accounted for: whatever is
-cut short, left over or out of range is a MalformedBatch that names the record.
+the timestamp). Few paths decode a batch at all (delay, compaction, reading it as RocketMQ
+messages); those that do get tuples of plain bytes. Every byte of the batch must be accounted for:
+whatever is truncated, left over or out of range is a MalformedBatch that names the record.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,15 +61,15 @@ def read_records(view: Buffer, *, bounds: Bounds = BOUNDS) -> list[Record]:
 def iterate_records(view: Buffer, *, bounds: Bounds = BOUNDS) -> Iterator[Record]:
     """The records of the batch that fills `view`, one by one, after decompressing them together.
 
-    The header is taken as checked (`batch.check`); the records themselves are not trusted.
-    BatchTooLarge if they are more than `bounds` allow.
+    The header must have been checked (`batch.check`); the records themselves are not trusted.
+    BatchTooLarge if they exceed `bounds`.
     """
     header = batch.read_header(view)
     return walk_records(open_records(view, header, bounds=bounds), header, bounds=bounds)
 
 
 def open_records(view: Buffer, header: BatchHeader, *, bounds: Bounds = BOUNDS) -> Plain:
-    """The records of a batch in plain, as `walk_records` takes them."""
+    """The uncompressed records of a batch, for `walk_records`."""
     bounds.check_count(header)
     return codecs.decompress(
         memoryview(view)[batch.HEADER_SIZE :],
@@ -79,7 +79,7 @@ def open_records(view: Buffer, header: BatchHeader, *, bounds: Bounds = BOUNDS) 
 
 
 def skip_records(data: Plain, at: int, count: int) -> int:
-    """The place behind `count` records that start at `at`; only their lengths are looked at."""
+    """The position after `count` records that start at `at`; only their lengths are read."""
     try:
         for _ in range(count):
             n = data[at]
@@ -105,8 +105,8 @@ def walk_records(
 ) -> Iterator[Record]:
     """The records of a batch from the one with index `first` on, which starts at `at`.
 
-    Keys and headers longer than `whole_max` are cut there, and values are views of the data: for
-    whoever has no use for them, and to whom copying them would be too much.
+    Keys and headers longer than `whole_max` are truncated, and values are views of the data: for
+    callers that do not need them, and should not pay for copying them.
     """
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
@@ -123,7 +123,7 @@ def walk_records(
             end = at + (n >> 1)
             if n & 1 or end > len(data):
                 raise _malformed(index, f"length {_signed(n)}, {len(data) - at} bytes left")
-            # One byte of attributes, of which no bit is used.
+            # One byte of attributes; all bits are unused.
             n = data[at + 1]
             at += 2
             if n > 127:
@@ -192,7 +192,7 @@ def _read_headers(
     if n > 127:
         n, at = long_varint(data, at, n)
     count = n >> 1
-    # A header takes two bytes at least, so a count beyond that is refused before the loop.
+    # A header takes two bytes at least, so a larger count is rejected before the loop.
     if n & 1 or 2 * count > end - at:
         raise _malformed(index, f"{_signed(n)} headers in {max(0, end - at)} bytes")
     if count > count_max:
@@ -205,13 +205,13 @@ def _read_headers(
         if key is None:
             raise _malformed(index, "header key is null")
         value, at = _read_bytes(data, at, end, index, "header value", whole_max)
-        # As Java reads them: a bad sequence becomes U+FFFD and is no reason to lose the record.
+        # As in Java: a bad sequence becomes U+FFFD and does not invalidate the record.
         headers.append((key.decode("utf-8", "replace"), value))
     return tuple(headers), at
 
 
 class Overlong(Exception):
-    """A varint that does not end where it must."""
+    """The error for a varint that is too long."""
 
 
 def long_varint(data: Plain, at: int, first: int, bits: int = 32) -> tuple[int, int]:
@@ -258,11 +258,11 @@ def build_batch(
     is_transactional: bool = False,
     is_control: bool = False,
 ) -> bytearray:
-    """A sealed batch of `records`, whose offsets ascend from `base_offset` or later.
+    """A complete batch of `records`, whose offsets ascend from `base_offset` or later.
 
-    `last_offset_delta` says how many offsets the batch spans when records are missing at its end,
-    and must be given when there are none. `max_timestamp` is the largest of the records unless
-    given; with LOG_APPEND_TIME it is the time of all of them.
+    `last_offset_delta` is needed when records are missing at the end of the batch, or when there
+    are none. `max_timestamp` is the largest of the records unless given; with LOG_APPEND_TIME it is
+    the time of all of them.
     """
     if last_offset_delta is None:
         last_offset_delta = records[-1].offset - base_offset
@@ -289,9 +289,9 @@ def build_batch(
 
 
 def rebuild_batch(header: BatchHeader, records: Sequence[Record]) -> bytearray:
-    """The batch of `header` with only `records` left of it: the shape that compaction leaves.
+    """The batch of `header` with only `records` left, as after compaction.
 
-    Offsets, span, producer, attributes and codec stay, so a consumer steps over what is missing.
+    Offsets, range, producer, attributes and codec stay, so a consumer skips the missing records.
     """
     if records and header.timestamp_type is TimestampType.CREATE_TIME:
         header = header._replace(max_timestamp=max(record.timestamp for record in records))
@@ -304,7 +304,7 @@ def _assemble(header: BatchHeader, records: Sequence[Record]) -> bytearray:
     if records and header.compression is not Compression.NONE:
         payload = codecs.compress(payload, header.compression)
     else:
-        # Nothing at all is not compressed: an empty batch then is its header alone, in any codec.
+        # No records are not compressed: an empty batch is its header alone, with any codec.
         header = header._replace(attributes=header.attributes & ~batch.COMPRESSION_MASK)
     size = batch.HEADER_SIZE + len(payload)
     out = bytearray(size)
@@ -340,7 +340,7 @@ def _encode_records(
 
 
 def is_delta(difference: int) -> bool:
-    """Whether a difference of two times can be told: it is an int64, as they are."""
+    """Whether a difference of two timestamps can be encoded: it is an int64, as they are."""
     return _INT64_MIN <= difference <= _INT64_MAX
 
 

@@ -1,8 +1,8 @@
 """Combines records of several batches into a new one without decoding them.
 
-A record is copied as it lies: key, value and the headers that are kept are pieces of the batch that
-it comes from, and only what stands before them is written anew. So a record of megabytes costs its
-bytes once, and copying them holds nobody up.
+A record is copied without decoding: key, value and the remaining headers are slices of its batch,
+and only the fields before them are rewritten. So a record of megabytes is copied only once, in
+pieces that do not block the event loop.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from rockgate.protocol.kafka.records.record import (
 )
 
 _NAME_SIZE_MAX: Final = 1 << 10
-"""What is looked at of a header's name; those that are dropped are shorter."""
+"""How much of a header's name is compared; the names to drop are shorter."""
 
 
 class Raw(NamedTuple):
-    """One record: its time, and everything behind its offset, in pieces."""
+    """One record: its timestamp, and everything after its offset delta, in pieces."""
 
     timestamp: int
     pieces: list[memoryview]
@@ -46,7 +46,7 @@ def raw_record(
     dropped: frozenset[str],
     bounds: Bounds = BOUNDS,
 ) -> Raw:
-    """Return the record that lies between two places, without the headers of some names."""
+    """Return the record between two positions, without the headers of some names."""
     view = memoryview(data)
     try:
         _, at = _number(data, at)
@@ -82,9 +82,9 @@ def raw_record(
 
 
 def regrouped(records: Sequence[Raw], codec: Compression) -> bytearray:
-    """Return a sealed batch of records, of no producer, from offset 0 on.
+    """Return a complete batch of records from offset 0 on, without a producer id.
 
-    Their times must be near enough to the first one's to be told from it.
+    The difference of each timestamp to the first must fit an int64.
     """
     base_ms = records[0].timestamp
     assert all(is_delta(each.timestamp - base_ms) for each in records), "times that can be told"

@@ -1,12 +1,12 @@
 """Splits a batch by its records' headers: the matching records, and a batch of the rest.
 
-A batch is opened once and its records are passed over by their lengths. Only those are read in
-which a hint turns up (bytes that a wanted header's name must have), so that a batch without any
-costs one search and one with a few costs little more than that. The work is done in steps: whoever
-must not be held up does some at a time.
+A batch is decompressed once and its records are skipped by their lengths. Only records that contain
+a hint (bytes that a wanted header's name must have) are decoded, so a batch without any costs one
+search, and one with a few little more. The work is done in steps, so that an event loop can do a
+few at a time.
 
-What is left is the shape that compaction leaves: the other records keep their offsets, the batch
-its span, producer and codec. Nothing left is a batch of a header alone.
+The rest looks as after compaction: the other records have their old offsets, and the batch its
+range, producer and codec. Without other records it is a header alone.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from rockgate.protocol.kafka.records.record import (
 STEP_RECORDS: Final = 250
 """Records of one step: about a quarter of a millisecond if all of them are read."""
 BAD_MAX: Final = 10_000
-"""Bad records that are named; whoever sends more learns of the others when these are mended."""
+"""The most invalid records that are reported; a producer sees the others after fixing these."""
 _LOOK_BYTES: Final = 1 << 10
-"""What is looked at of a header: whatever is wanted is shorter, and copying holds others up."""
+"""How much of a header is read: the wanted ones are shorter, and copying takes time."""
 _NOWHERE: Final = 1 << 62
 _HINT_SIZE_MAX: Final = 16
 """The longest that a hint matches."""
 
 T = TypeVar("T")
 Wanted = Callable[[tuple[Header, ...]], T | None]
-"""What is wanted of a record with these headers; None: nothing. ValueError: they are bad."""
+"""What is wanted of a record with these headers, or None. ValueError if they are invalid."""
 
 
 class Sifter(Generic[T]):
-    """One batch under way. `step` until it says that there is no more."""
+    """One batch under way. Call `step` until it returns False."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Sifter(Generic[T]):
         bounds: Bounds = BOUNDS,
         data: Plain | None = None,
     ) -> None:
-        """Open a batch, or take what others have opened of it."""
+        """Decompress a batch, or take its decompressed records."""
         self.header = header
         self.data = open_records(view, header, bounds=bounds) if data is None else data
         self._wanted = wanted
@@ -73,7 +73,7 @@ class Sifter(Generic[T]):
         self._at = 0
         self._index = 0
         self.has_hint = self._hit != _NOWHERE
-        """Whether any record can be wanted; if not, there is nothing to be looked at."""
+        """Whether any record can be wanted; if not, there is nothing to decode."""
         self.indexes = array("I")
         """Indexes of the records that were wanted."""
         self.found: list[T] = []
@@ -84,12 +84,12 @@ class Sifter(Generic[T]):
         """The largest timestamp of the others."""
 
     def run(self) -> None:
-        """Do all of it."""
+        """Run all steps."""
         while self.step():
             pass
 
     def step(self, count: int = STEP_RECORDS) -> bool:
-        """Look at some records; say whether there are more."""
+        """Process some records; return whether there are more."""
         if not self.has_hint:
             return False
         header, data, at, hit = self.header, self.data, self._at, self._hit
@@ -135,7 +135,7 @@ class Sifter(Generic[T]):
         return False
 
     def _look(self, index: int, start: int, end: int) -> bool:
-        """Read one record, and say whether it is wanted."""
+        """Decode one record, and return whether it is wanted."""
         record = next(
             walk_records(
                 self.data,
@@ -177,7 +177,7 @@ class Sifter(Generic[T]):
         )
 
     def span(self, index: int) -> tuple[int, int]:
-        """Return where a record that was wanted lies in the data; nowhere for another index."""
+        """Return the place of a wanted record in the data; an empty range for another index."""
         at = bisect_left(self.indexes, index)
         if at == len(self.indexes) or self.indexes[at] != index:
             return 0, 0
@@ -189,7 +189,7 @@ class Sifter(Generic[T]):
         return self.header.record_count - len(self.indexes)
 
     def rest_data(self) -> Plain:
-        """Return the records that were not wanted, one behind the other."""
+        """Return the records that were not wanted, joined."""
         wanted_size = sum(self._ends) - sum(self._starts)
         return codecs.joined(self._gaps(), len(self.data) - wanted_size)
 
@@ -201,10 +201,10 @@ class Sifter(Generic[T]):
         yield view[at:]
 
     def rest(self) -> bytearray:
-        """Return the batch without the records that were wanted, sealed, with its codec."""
+        """Return the batch without the wanted records, compressed with its codec."""
         header, data = self.header, self.rest_data()
         attributes = header.attributes
-        # Nothing at all is not compressed: an empty batch then is its header alone, in any codec.
+        # No records are not compressed: an empty batch is its header alone, with any codec.
         codec = header.compression if data else Compression.NONE
         payload = memoryview(data)
         if codec is Compression.NONE:
@@ -229,7 +229,7 @@ class Sifter(Generic[T]):
 
 
 def _hits(hint: re.Pattern[bytes], data: Plain) -> Iterator[int]:
-    """Yield where the hint is, looking through a piece at a time: a search lets nobody else run."""
+    """Yield where the hint is, searching piece by piece: a search does not release the GIL."""
     at, size = 0, len(data)
     while at < size:
         hit = hint.search(data, at, min(size, at + codecs.PIECE + _HINT_SIZE_MAX))

@@ -1,7 +1,7 @@
 """Reads only timestamps, keys or a single record of a batch.
 
-Records are stepped over by their lengths, and of each only the front is read: what a record has
-behind its key, a million headers for instance, costs nothing. What is not read is not checked.
+Records are skipped by their lengths, and only the beginning of each is read: what follows its key,
+a million headers for instance, costs nothing. Parts that are not read are not checked.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def skim_keys(data: Plain, header: BatchHeader) -> Iterator[tuple[int, bytes | N
 
 
 class Marks(NamedTuple):
-    """Where every so many-th record of a batch lies, and how far its offset is from the base."""
+    """Positions of every n-th record of a batch, with their offset deltas."""
 
     places: array[int]
     deltas: array[int]
 
 
 def mark_records(data: Plain, header: BatchHeader, every: int) -> Marks:
-    """Return marks at records; of a batch that is damaged, at those in front of the damage."""
+    """Return marks at records; of a damaged batch, only at those before the damage."""
     marks = Marks(array("Q"), array("Q"))
     try:
         for index, start, delta, _, _, _ in _fronts(data, header):
@@ -64,7 +64,7 @@ def mark_records(data: Plain, header: BatchHeader, every: int) -> Marks:
 def index_of(data: Plain, header: BatchHeader, delta: int, *, first: int, at: int) -> int:
     """Return the index of the first record with an offset delta or a larger one.
 
-    Looked for from the record with index `first` on, which starts at `at`.
+    The search starts at the record with index `first`, which starts at `at`.
     """
     for index, _, found, _, _, _ in _fronts(data, header, first, at):
         if found >= delta:
@@ -88,7 +88,7 @@ def record_at(
 def _fronts(
     data: Plain, header: BatchHeader, first: int = 0, at: int = 0
 ) -> Iterator[tuple[int, int, int, int, int, int]]:
-    """Yield each record's index, place, offset delta and time, where its key is, and its end."""
+    """Yield each record's index, position, offset delta and time, where its key is, and its end."""
     base_ms, max_ms = header.base_timestamp, header.max_timestamp
     append_time = header.timestamp_type is TimestampType.LOG_APPEND_TIME
     size, index = len(data), first

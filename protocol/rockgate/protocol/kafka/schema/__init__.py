@@ -2,7 +2,7 @@
 
 - `kinds`: what a field can hold. `declare`: `@struct`, `@message`, `field`.
 - `layout`: a declaration seen in one version.
-- `reference`: the codec by construct, slow and plain; only tests import it. `decoder`, `encoder`:
+- `reference`: the codec by construct, slow and simple; only tests import it. `decoder`, `encoder`:
   the generated ones.
 - `codec`: `decode` and `encode`, the entry points for all other modules.
 """

@@ -1,8 +1,8 @@
 """Encodes and decodes typed messages: the public interface of the generated codecs.
 
-Codecs are generated from the declarations on first use, one per message and version, and kept.
-Whatever the bytes are, `decode` returns a value or raises MalformedMessage; it never takes more
-memory than four times the bytes plus a mebibyte unless its caller allows more.
+Codecs are generated from the declarations on first use, one per message and version, and cached.
+For any input, `decode` returns a value or raises MalformedMessage; it never takes more memory than
+four times the bytes plus a mebibyte unless its caller allows more.
 """
 
 import struct
@@ -39,7 +39,7 @@ class _Decoder:
 @dataclass(frozen=True, slots=True)
 class _Encoder:
     function: Callable[[Any], list[bytes]]
-    """Returns the pieces that make up the bytes."""
+    """Returns the encoded bytes in pieces."""
     lines: LineMap
 
 
@@ -61,9 +61,9 @@ def decode(
     size = len(data)
     if memory_max is None:
         memory_max = MEMORY_FACTOR * size + MEMORY_SLACK
-    # The outermost value, an error and what a call needs by the way are not counted one by one.
+    # A fixed allowance for the outermost value, an error and temporary objects.
     memory_max -= _OVERHEAD
-    # Strings and bytes take what they took on the wire.
+    # Strings and bytes take their size on the wire.
     room = memory_max - size
     quick = data
     if decoder.has_records:
@@ -72,13 +72,13 @@ def decode(
         # A copy of a small body pays for itself: slices of bytes are cheaper than those of a view.
         quick = bytes(data)
         room -= size
-    # Bytes behind the message are no error, as they are none for Kafka: librdkafka 2.16 leaves
-    # three behind a Metadata v13 for all topics, and one behind AlterUserScramCredentials.
+    # Bytes after the message are not an error, as in Kafka: librdkafka 2.16 sends three after a
+    # Metadata v13 for all topics, and one after AlterUserScramCredentials.
     try:
         try:
             return cast(T, decoder.function(quick, size, room)[0])
         except OutOfRoom:
-            # By the most that its elements could take; what they do take may be much less.
+            # Rejected by the upper bound of its elements; the exact size may be much less.
             quick = memoryview(data).toreadonly()
             decoder = _exact_decoder(message_type, version)
         return cast(T, decoder.function(quick, size, memory_max)[0])
@@ -89,7 +89,7 @@ def decode(
 def encode(value: Any, version: int) -> bytes:
     """The bytes of a message in `version`; ValueError for a value that cannot be written.
 
-    Fields that the version lacks are not written, whatever they hold.
+    Fields that the version lacks are not written, whatever their value.
     """
     message_type = type(value)
     return b"".join(_encode(message_type, message_type, value, version))
@@ -98,7 +98,7 @@ def encode(value: Any, version: int) -> bytes:
 def encode_buffers(value: Any, version: int) -> list[bytes]:
     """The bytes of a message as buffers to be sent one after the other.
 
-    Small pieces are joined; a large one, as `Encoded` elements are, is not copied once more.
+    Small pieces are joined; a large one, such as `Encoded` elements, is not copied again.
     """
     message_type = type(value)
     pieces = _encode(message_type, message_type, value, version)
@@ -114,7 +114,7 @@ def encode_buffers(value: Any, version: int) -> list[bytes]:
 
 
 def encode_part(message_type: type[Any], value: Any, version: int) -> Encoded:
-    """One struct of a message, made ready to stand in an array that takes `Encoded` elements."""
+    """One struct of a message, encoded for an array that accepts `Encoded` elements."""
     struct_type = type(value)
     data = b"".join(_encode(message_type, struct_type, value, version))
     return Encoded(struct_type, version, data)
@@ -156,7 +156,7 @@ def _exact_decoder(message_type: type[Any], version: int) -> _Decoder:
 def _malformed(
     message_type: type[Any], version: int, lines: LineMap, error: Exception
 ) -> MalformedMessage:
-    """Say where it failed; of fields read together, the first one that is not all there."""
+    """Name the field that failed; of fields read together, the first one that is incomplete."""
     paths, found = lines.locate(error)
     path, reason = (paths[0] if paths else ""), str(error)
     if isinstance(error, struct.error | IndexError):
@@ -169,7 +169,7 @@ def _malformed(
 
 
 def _has_records(kind: Kind[Any]) -> bool:
-    """Whether record batches can be somewhere inside, of which slices must not be copies."""
+    """Whether the struct can contain record batches, whose slices must not be copies."""
     match kind:
         case RecordData():
             return True

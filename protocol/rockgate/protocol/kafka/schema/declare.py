@@ -16,9 +16,9 @@ version lacks reads as its default and is not written. This holds for requests t
 own client would refuse a value that the version cannot carry: the version is what the peers agreed
 on, and a handler fills in one shape for all of them.
 
-It looks like a dataclass and is none: three hundred of those took 0.2 s of every start of a server,
-mostly to compile functions that are never called. Here a class is made without compiling anything,
-and its `__init__` is compiled when the first value is built by it.
+It looks like a dataclass but is not one: three hundred of those added 0.2 s to every start of a
+server, mostly to compile functions that are never called. Here a class is created without compiling
+anything, and its `__init__` is compiled on first use.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Field:
     flexible: bool
 
     def make_default(self) -> Any:
-        """The value this field has where nothing was said: a new one if it can be changed."""
+        """The default value of this field: a new one if it is mutable."""
         return self.default if self.default_type is None else self.default_type()
 
 
@@ -75,13 +75,13 @@ class Declaration:
 
     @property
     def name(self) -> str:
-        """The class's name, which is Kafka's."""
+        """The class's name, the same as in Kafka."""
         return self.type.__name__
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """What `field` leaves in the class body until the decorator reads it."""
+    """The placeholder that `field` leaves in the class body for the decorator."""
 
     kind: Kind[Any]
     versions: Versions
@@ -152,7 +152,7 @@ def _make(cls: type[T]) -> tuple[type[T], tuple[Field, ...]]:
     tags = sorted(spec.tag for spec in fields if spec.tag is not None)
     if tags != list(range(len(tags))):
         raise TypeError(f"{cls.__name__} has tags {tags}, not 0 to {len(tags) - 1}")
-    # Slots cannot be added to a class, so one is made again without the old one's dictionaries.
+    # Slots cannot be added to a class, so it is created again without the old `__dict__`.
     for name in ("__dict__", "__weakref__"):
         namespace.pop(name, None)
     names = tuple(spec.name for spec in fields)
@@ -169,7 +169,7 @@ def _make(cls: type[T]) -> tuple[type[T], tuple[Field, ...]]:
 
 
 def _first_init(made: Any, fields: list[Field]) -> Callable[..., None]:
-    """An `__init__` that compiles the real one when it is called, and steps aside for it."""
+    """An `__init__` that compiles the real one on its first call, and is replaced by it."""
 
     def __init__(self: Any, **values: Any) -> None:
         made.__init__ = init = _compile_init(made, fields)
@@ -217,7 +217,7 @@ def _settle(name: str, draft: _Draft) -> Field:
 
 
 def _zero(kind: Kind[Any]) -> tuple[Any, type[Any] | None]:
-    """A kind's own default: the value, and the type to make it of if it can be changed."""
+    """A kind's own default: the value, and the type to create it from if it is mutable."""
     match kind:
         case Fixed():
             return kind.zero, None
@@ -236,7 +236,7 @@ def _zero(kind: Kind[Any]) -> tuple[Any, type[Any] | None]:
 
 
 def _repr(value: Any) -> str:
-    """The fields that differ from their defaults; views by their size, for they can be large."""
+    """The fields that differ from their defaults; views by their size, as they can be large."""
     parts = []
     for spec in declaration_of(type(value)).fields:
         held = getattr(value, spec.name)

@@ -1,22 +1,21 @@
 """Generates the Python function that decodes a message in one version.
 
 The function walks the bytes once with a running position. Neighbouring fields of constant size, and
-the length that leads the next field, are read by one `struct` call; structs are made without their
-constructor. It trusts nothing:
+the length that leads the next field, are read by one `struct` call; structs are created without
+their constructor. Its input is not trusted:
 
-- every length and count is compared with the bytes left before anything is made of it;
+- every length and count is compared with the bytes left before it is used;
 - an array's count is also charged against `room`, the memory the message may still take, so that a
   dense run of tiny elements cannot grow into many times its size;
 - strings wider in memory than on the wire are charged for the difference;
 - a null where the version has none, a tagged field whose size is wrong, a varint without end: all
   are refused.
 
-There are two ways of counting memory. Usually an array is charged for the most that its elements
-can take, and that is all: every ordinary message passes. One that does not is read again by a
-decoder made with `exact`, which charges each value by what it takes; it is slower, and it lets
-through a Fetch request of ten thousand topics.
+Memory is counted in two ways. First an array is charged for the most that its elements can take,
+which every ordinary message passes. One that does not is decoded again with `exact`, which charges
+the actual size of each value; it is slower, and it accepts a Fetch request of ten thousand topics.
 
-A refusal leaves the function as ValueError, `struct.error` or IndexError; `codec` turns each into a
+Errors are raised as ValueError, `struct.error` or IndexError; `codec` turns each into a
 MalformedMessage that names the field.
 """
 
@@ -83,7 +82,7 @@ class _DecoderWriter:
         self.exact = exact
         self.source = Source()
         self.run: list[tuple[str, str, str]] = []  # struct code, target, path
-        self.retained: list[tuple[str, Fixed[Any]]] = []  # targets of the run that outlive the call
+        self.retained: list[tuple[str, Fixed[Any]]] = []  # targets used after the call
         self.source.names.update(
             new=object.__new__,
             refuse_count=reading.refuse_count,
@@ -121,7 +120,7 @@ class _DecoderWriter:
         unpack = self.source.unique("unpack")
         self.source.names[unpack] = packing.unpack_from
         targets = ", ".join(target for _, target, _ in run)
-        # One path for each byte: where the bytes end is then the path of what is missing.
+        # One path for each byte: the place where the bytes end then gives the missing field.
         paths = [path for code, _, path in run for _ in range(calcsize(f">{code}"))]
         self.source.add(f"{targets}, = {unpack}(data, pos)", *paths)
         self.source.add(f"pos += {packing.size}")
@@ -131,7 +130,7 @@ class _DecoderWriter:
     # Counting exactly
 
     def weigh_fixed(self, retained: list[tuple[str, Fixed[Any]]]) -> None:
-        """Charge what a run left behind: integers by their value, the rest by their kind."""
+        """Charge the values of a run: integers by their value, the rest by their kind."""
         rest = 0
         for target, kind in retained:
             if isinstance(kind.zero, int):
@@ -148,7 +147,7 @@ class _DecoderWriter:
             self.source.add(f"room -= {memory}")
 
     def check_room(self, path: str) -> None:
-        """Refuse once the charges since the last check are more than there is room for."""
+        """Raise if the charges since the last check exceed the room left."""
         if self.exact:
             with self.source.block("if room < 0:", path):
                 self.source.add("raise refuse_memory()", path)
@@ -180,7 +179,7 @@ class _DecoderWriter:
         return self.source.constant("D", spec.default)
 
     def tags(self, layout: Layout, var: str, path: str) -> None:
-        """Read the tagged fields; those the declaration does not know are stepped over."""
+        """Read the tagged fields; unknown ones are skipped."""
         add, block = self.source.add, self.source.block
         count = self.source.unique("n")
         for spec in layout.tagged:
@@ -198,7 +197,7 @@ class _DecoderWriter:
                 self.known_tags(layout, var, path)
 
     def known_tags(self, layout: Layout, var: str, path: str) -> None:
-        """One tagged field: by its tag, to the end that its size says."""
+        """One tagged field by its tag; it must end where its size says."""
         add, block = self.source.add, self.source.block
         tag, end = self.source.unique("t"), self.source.unique("e")
         for name in (tag, end):
@@ -252,14 +251,14 @@ class _DecoderWriter:
         return name
 
     def uvarint(self, name: str, path: str) -> None:
-        """Go on with a varint whose first byte is in `name`, where it was not the only one."""
+        """Read the rest of a varint whose first byte is in `name`, if there is more."""
         with self.source.block(f"if {name} > 127:"):
             self.source.add(f"{name}, pos = more(data, pos, {name})", path)
 
     def sized(
         self, code: str, kind: Kind[Any], target: str, path: str, flexible: bool, nullable: bool
     ) -> None:
-        """Read a string, bytes or records: a length, then so many bytes."""
+        """Read a string, bytes or records: a length, then that many bytes."""
         add, block = self.source.add, self.source.block
         name = self.length(code, path, flexible)
         limit = f" or {name} > {STRING_SIZE_MAX}" if isinstance(kind, Text) else ""
@@ -285,7 +284,7 @@ class _DecoderWriter:
             add(f"pos = {name}")
 
     def text(self, target: str, end: str, path: str) -> None:
-        """Read text up to `end`; any that is not ASCII has fewer characters than bytes."""
+        """Read text up to `end`; text that is not ASCII has fewer characters than bytes."""
         add = self.source.add
         add(f"s = {target} = str(data[pos:{end}], 'utf-8')", path)
         if self.exact:
@@ -297,7 +296,7 @@ class _DecoderWriter:
     def array(
         self, kind: ArrayOf[Any], target: str, path: str, flexible: bool, nullable: bool
     ) -> None:
-        """Read a count, refuse what cannot be, then the elements."""
+        """Read a count, reject an impossible one, then read the elements."""
         add, block = self.source.add, self.source.block
         name = self.length("i", path, flexible)
         size_min = kind_size_min(kind.element, self.version, flexible)
@@ -352,7 +351,7 @@ class _DecoderWriter:
     def struct_value(
         self, kind: Struct[Any], target: str, path: str, flexible: bool, nullable: bool
     ) -> None:
-        """Read a struct that is a field by itself, with its marker where it may be null."""
+        """Read a struct that is a field of its own, with its marker where it may be null."""
         add, block = self.source.add, self.source.block
         layout = struct_layout(kind.type, self.version, flexible)
         var = self.source.unique("v")

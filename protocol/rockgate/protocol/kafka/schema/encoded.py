@@ -9,16 +9,16 @@ from typing import Any
 class Encoded:
     """The bytes of structs that follow each other, in one version of one message.
 
-    A response that repeats the same elements (a cluster's topics) keeps them in this form until
-    they change. The encoder takes the bytes as they are, after checking that they were made for
-    the struct and version at hand: bytes of another version would corrupt the response silently.
+    Elements that many responses repeat (a cluster's topics) are cached in this form until they
+    change. The encoder copies the bytes after checking that they are of the right struct and
+    version: bytes of another version would silently corrupt the response.
     """
 
     struct: type
     version: int
     data: bytes
     count: int = 1
-    """How many elements of the array these bytes are."""
+    """The number of array elements in these bytes."""
 
     def bytes_for(self, struct: type, version: int) -> bytes:
         """The bytes, if they are of `struct` in `version`; ValueError if not."""

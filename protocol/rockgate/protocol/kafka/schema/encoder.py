@@ -1,9 +1,9 @@
 """Generates the Python function that encodes a message in one version.
 
 Neighbouring fields of constant size, the arrays of numbers between them and the length that leads
-the next field are written by one `struct` call; the pieces are joined once at the end. Values are
-our own, so the checks are those that would otherwise pass silently: the length of an id, of a
-string, a null that the version does not have.
+the next field are written by one `struct` call; the pieces are joined once at the end. Values come
+from our own code, so only errors that would otherwise pass silently are checked: the length of an
+id or a string, and a null that the version does not allow.
 """
 
 from typing import Any
@@ -55,7 +55,7 @@ def make_encoder(
 
 
 class _EncoderWriter:
-    """Emits the writing of one message; `run` holds what the next call will pack."""
+    """Emits the writing of one message; `run` holds the values that the next call will pack."""
 
     def __init__(self, layout: Layout) -> None:
         self.version = layout.version
@@ -93,7 +93,7 @@ class _EncoderWriter:
     def flush_plain(
         self, run: list[tuple[str | tuple[str, str], str, str]], paths: list[str]
     ) -> None:
-        """A run of single values, perhaps ended by a varint."""
+        """A run of single values, optionally ended by a varint."""
         packed = Run([str(code) for code, _, _ in run])
         pack = self.source.unique("pack")
         self.source.names[pack] = packed.pack
@@ -145,7 +145,7 @@ class _EncoderWriter:
         self.flush()
 
     def tags(self, layout: Layout, var: str, path: str) -> None:
-        """Write the tagged fields that differ from their defaults, led by how many they are."""
+        """Write the number of tagged fields that differ from their defaults, then those."""
         add, block = self.source.add, self.source.block
         self.flush()
         outer = self.append
@@ -194,7 +194,7 @@ class _EncoderWriter:
                 raise TypeError(f"no encoder for {kind!r}")
 
     def fixed(self, kind: Fixed[Any], value: str, path: str) -> None:
-        """Put a value of constant size; an id of another size would be padded without a word."""
+        """Write a value of constant size; an id of another size would be padded silently."""
         if kind.name == "uuid":
             with self.source.block(f"if len({value}) != 16:", path):
                 self.source.add("raise ValueError('an id is 16 bytes')", path)
@@ -270,7 +270,7 @@ class _EncoderWriter:
     def struct_value(
         self, kind: Struct[Any], value: str, path: str, flexible: bool, nullable: bool
     ) -> None:
-        """Write a struct that is a field by itself, with its marker where it may be null."""
+        """Write a struct that is a field of its own, with its marker where it may be null."""
         add, block = self.source.add, self.source.block
         layout = struct_layout(kind.type, self.version, flexible)
         var = self.source.unique("v")

@@ -4,9 +4,10 @@ A kind is a plain description. It knows its Python type, its zero value and the 
 it does not read or write them. `reference` turns kinds into constructs and `decoder`/`encoder` turn
 them into Python source, so both work from the same description.
 
-Most kinds have two encodings. Up to the version where a message turns flexible, strings are led by
-an int16 length and bytes and arrays by an int32; from there on all of them by an unsigned varint of
-the length plus one, 0 meaning null. Which one applies is the message's affair, not the kind's.
+Most kinds have two encodings. Up to the version where a message turns flexible, strings are
+preceded by an int16 length and bytes and arrays by an int32; from there on all of them by an
+unsigned varint of the length plus one, 0 meaning null. Which one applies depends on the message,
+not on the kind.
 """
 
 from dataclasses import dataclass
@@ -18,16 +19,16 @@ from rockgate.protocol.kafka.versions import Versions
 T = TypeVar("T")
 
 ARRAY_COUNT_MAX = 1_000_000
-"""No array may claim more elements, whatever the bytes behind it (Kafka 4.4 has the same limit)."""
+"""No array may claim more elements, however many bytes follow (Kafka 4.4 has the same limit)."""
 
 STRING_SIZE_MAX = 0x7FFF
-"""In bytes of UTF-8: the longest that an int16 can announce, kept for the flexible form too."""
+"""In bytes of UTF-8: the longest that fits an int16, and the limit of the flexible form too."""
 
 TAG_COUNT_MAX = 10_000
 """No struct may carry more tagged fields, known or not."""
 
 ZERO_UUID = bytes(16)
-"""The id that stands for "no id"."""
+"""The id that means "no id"."""
 
 
 class Kind(Generic[T]):
@@ -60,7 +61,7 @@ class Blob(Kind[T]):
 
 @dataclass(frozen=True, slots=True)
 class RecordData(Kind[T]):
-    """Record batches as they came: a view of the frame, never a copy."""
+    """Record batches: a view of the frame, never a copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Struct(Kind[T]):
 
 @dataclass(frozen=True, slots=True)
 class ArrayOf(Kind[T]):
-    """A counted list of one kind; `takes_encoded` lets it hold elements that are bytes already."""
+    """A list of one kind; `takes_encoded` lets it hold elements that are encoded already."""
 
     element: Kind[Any]
     takes_encoded: bool
@@ -80,7 +81,7 @@ class ArrayOf(Kind[T]):
 
 @dataclass(frozen=True, slots=True)
 class OrNull(Kind[T]):
-    """A kind that may be null in `versions`; in the others a null is refused."""
+    """A kind that may be null in `versions`; in the others a null is an error."""
 
     kind: Kind[Any]
     versions: Versions
@@ -114,7 +115,7 @@ def Array(element: Kind[T] | type[T], *, encoded: bool = False) -> Kind[Any]:
 
 
 def SlicedArray(element: Kind[T] | type[T]) -> Kind[list[T]]:
-    """A list that may be encoded piece by piece, for who reads it a list of `element`."""
+    """A list that may be encoded piece by piece; decoded, it is a list of `element`."""
     return ArrayOf(kind_of(element), True)
 
 

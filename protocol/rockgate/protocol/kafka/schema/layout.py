@@ -1,6 +1,6 @@
 """A declaration in one version: its fields, their order and minimum size.
 
-Both codecs are built from layouts, so what a version contains is decided here and only here.
+Both codecs are built from layouts, so only this module decides what a version contains.
 """
 
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def struct_layout(cls: type[Any], version: int, flexible: bool) -> Layout:
 
 
 def resolve(kind: Kind[Any], version: int) -> tuple[Kind[Any], bool]:
-    """The kind itself, and whether null may stand for it in this version."""
+    """The kind itself, and whether it may be null in this version."""
     if isinstance(kind, OrNull):
         return kind.kind, version in kind.versions
     return kind, False
@@ -97,8 +97,9 @@ def layout_size_min(layout: Layout) -> int:
 def kind_memory(kind: Kind[Any], version: int, flexible: bool) -> int:
     """The memory of a decoded value beyond the pointer to it.
 
-    What grows with the bytes read is left out: an array's elements are charged when their count is
-    known, and the contents of strings and bytes take no more than the bytes they were read from.
+    Memory that grows with the bytes read is not included: an array's elements are charged when
+    their count is known, and the contents of strings and bytes take no more than the bytes they
+    were read from.
     """
     kind, _ = resolve(kind, version)
     match kind:
@@ -118,7 +119,7 @@ def kind_memory(kind: Kind[Any], version: int, flexible: bool) -> int:
 
 
 def layout_memory(layout: Layout) -> int:
-    """The memory of a decoded struct with all it holds, arrays' elements left out."""
+    """The memory of a decoded struct with its contents, without elements of arrays."""
     total = _OBJECT
     for spec in (*layout.present, *layout.tagged):
         total += _POINTER + kind_memory(spec.kind, layout.version, layout.flexible)
@@ -128,7 +129,7 @@ def layout_memory(layout: Layout) -> int:
 
 
 def element_memory(element: Kind[Any], version: int, flexible: bool) -> int:
-    """What one more element adds to an array."""
+    """The memory that one more element adds to an array."""
     return _POINTER + kind_memory(element, version, flexible)
 
 
@@ -140,7 +141,7 @@ def layout_base(layout: Layout) -> int:
 
 
 def element_base(element: Kind[Any], version: int, flexible: bool) -> int:
-    """What one more element adds to an array before anything is read into it."""
+    """The memory that one more element adds to an array before anything is read into it."""
     if isinstance(element, Struct):
         return _POINTER + layout_base(struct_layout(element.type, version, flexible))
     return _POINTER

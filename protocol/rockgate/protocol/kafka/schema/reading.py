@@ -30,24 +30,24 @@ _ASCII_STRING = 49
 _SEEN = [1 << 62] * 61
 
 ROWS = 16
-"""Rows of fewer values than this are read by a call that was prepared for their count."""
+"""Runs of fewer values than this are read by a call prepared for their count."""
 
 
 @cache
 def rows(code: str) -> tuple[Callable[[Buffer, int], tuple[Any, ...]], ...]:
-    """For a `struct` code, what reads none of them at a place, one of them, and so on."""
+    """For a `struct` code, the functions that read zero, one, two and more values."""
     return tuple(Struct(">" + code * count).unpack_from for count in range(ROWS))
 
 
 def read_many(code: str, data: Buffer, at: int, count: int) -> list[Any]:
-    """Read `count` values of one `struct` code; the bytes are known to be there."""
+    """Read `count` values of one `struct` code; the caller has checked the size."""
     one = Struct(">" + code)
     end = at + count * one.size
     return [value for (value,) in one.iter_unpack(memoryview(data)[at:end])]
 
 
 def skip_tags(data: Buffer, at: int, size: int, first: int) -> int:
-    """Step over a struct's tagged fields, none of them known; `first` begins their count."""
+    """Skip a struct's unknown tagged fields; `first` is the first byte of their count."""
     count = first
     if first > 127:
         count, at = continue_uvarint(data, at, first)
@@ -70,7 +70,7 @@ def wider(text: str, size: int, room: int) -> int:
     return room
 
 
-# What follows is called by the decoders that count exactly.
+# The following functions are called by the decoders that count exactly.
 
 
 def weigh_text(text: str, room: int) -> int:
@@ -79,7 +79,7 @@ def weigh_text(text: str, room: int) -> int:
 
 
 def keep(value: int, room: int) -> tuple[int, int]:
-    """An integer to keep and the room left after it: one of a few seen lately costs nothing."""
+    """An integer and the room left after it: one that was seen recently costs nothing."""
     if -6 < value < 257:
         return value, room
     at = value % len(_SEEN)
@@ -90,9 +90,9 @@ def keep(value: int, room: int) -> tuple[int, int]:
 
 
 def weigh_many(code: str, data: Buffer, at: int, count: int, room: int) -> tuple[list[Any], int]:
-    """Read `count` values of one `struct` code, and no further than the room goes."""
+    """Read `count` values of one `struct` code, as far as the room allows."""
     one = Struct(">" + code)
-    # Of its final length from the start: a list that grows takes room ahead.
+    # Of its final length from the start: a growing list over-allocates.
     found: list[Any] = [None] * count
     for index in range(count):
         (value,) = one.unpack_from(data, at + index * one.size)
@@ -107,7 +107,7 @@ def weigh_many(code: str, data: Buffer, at: int, count: int, room: int) -> tuple
 
 
 def refuse_count(count: int, size_min: int, left: int) -> ValueError:
-    """An array that is too long: by rule, for the bytes behind it, or else for memory."""
+    """The error for an array that exceeds the limit, the bytes that follow, or memory."""
     if count > ARRAY_COUNT_MAX:
         return ValueError(f"{count:,} elements exceed the maximum of {ARRAY_COUNT_MAX:,}")
     if count * size_min > left:
@@ -116,28 +116,28 @@ def refuse_count(count: int, size_min: int, left: int) -> ValueError:
 
 
 class OutOfRoom(ValueError):
-    """A message would take more memory than it may, by the count of the decoder at work."""
+    """A message would exceed its memory limit, as this decoder counts it."""
 
 
 def refuse_memory() -> OutOfRoom:
-    """A message that would take many times its size in memory."""
+    """The error for a message that would take many times its size in memory."""
     return OutOfRoom("message would exceed the memory allowed for its size")
 
 
 def refuse_size(size: int, left: int) -> ValueError:
-    """Bytes or text that are longer than what is left, or than text may be."""
+    """The error for bytes or text longer than the bytes left, or text above its limit."""
     if size > left:
         return ValueError(f"length {size:,} exceeds the {left:,} bytes left")
     return ValueError(f"length {size:,} exceeds the maximum of {STRING_SIZE_MAX:,}")
 
 
 def refuse_null(length: int) -> ValueError:
-    """A null that the version does not have, or a length below null."""
+    """The error for a null that the version does not allow, or a length below -1."""
     return ValueError("null is not allowed" if length == -1 else f"invalid length {length}")
 
 
 def refuse_tag(count: int, tag: int | None = None) -> ValueError:
-    """Too many tagged fields, or one (`tag`) that is not as long as it says."""
+    """The error for too many tagged fields, or one (`tag`) whose size is wrong."""
     if tag is None:
         return ValueError(f"{count:,} tagged fields exceed the maximum of {TAG_COUNT_MAX:,}")
     return ValueError(f"tagged field {tag} differs from its stated size by {count} bytes")

@@ -1,7 +1,7 @@
 """Declarations as constructs: the reference for the generated codecs.
 
-Never on the request path. It exists to be obviously right: one construct per struct, one per field,
-built from the same layouts as the generated code and sharing none of it.
+Never on the request path. It is meant to be obviously right: one construct per struct and per
+field, built from the same layouts as the generated code but independent of it.
 """
 
 from io import BytesIO
@@ -133,7 +133,7 @@ def construct_codec(message_type: type[Any], version: int) -> Construct:
 
 
 def reference_decode(message_type: type[Any], version: int, data: bytes) -> Any:
-    """What `decode` does, by construct: the value, or MalformedMessage."""
+    """`decode` by construct: the value, or MalformedMessage."""
     codec = construct_codec(message_type, version)
     name = declaration_of(message_type).name
     try:

@@ -1,8 +1,8 @@
 """A builder of Python source that records which field each line belongs to.
 
-The generated codecs keep no track of where they are: that would cost on every field. When one of
-them fails, the number of the failing line gives the field's path back, and the loop counters that
-were running give the indexes in it.
+The generated codecs do not track the current field, which would slow down every field. When one of
+them fails, the number of the failing line gives the field's path, and the loop counters give the
+indexes in it.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Source:
-    """Lines of a function, indented as they come, and the names they refer to."""
+    """Indented lines of a function, and the names they refer to."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {}
@@ -35,7 +35,7 @@ class Source:
         self._depth -= 1
 
     def unique(self, stem: str) -> str:
-        """A name that nothing else in this function has."""
+        """A name that is unique in this function."""
         self._unique += 1
         return f"{stem}{self._unique}"
 
@@ -58,12 +58,12 @@ class Source:
 
     @property
     def text(self) -> str:
-        """The source as it stands, for people and tests."""
+        """The source so far, for people and tests."""
         return "\n".join(self._lines)
 
 
 class LineMap:
-    """From a failure inside one generated function to the paths of the fields it was at."""
+    """Maps a failure inside one generated function to the paths of the fields being processed."""
 
     def __init__(self, code: CodeType, paths: tuple[tuple[str, ...], ...]) -> None:
         self._code = code

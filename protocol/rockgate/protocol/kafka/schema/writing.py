@@ -13,10 +13,10 @@ _SHAPE_COUNT_MAX = 64
 
 
 class Run:
-    """A row of neighbouring values written by one call.
+    """A run of neighbouring values written by one call.
 
-    `parts` holds `struct` codes. "U" is a varint that ends the row: the length of what follows it.
-    Short lengths, nearly all there are, take one byte and go with the row.
+    `parts` holds `struct` codes. "U" is a varint that ends the run: the length of the next field.
+    Nearly all lengths take one byte and are packed with the run.
     """
 
     def __init__(self, parts: list[str]) -> None:
@@ -25,20 +25,20 @@ class Run:
 
     @property
     def pack(self) -> Pack:
-        """For a row without a varint, or whose varint is below 128."""
+        """For a run without a varint, or whose varint is below 128."""
         return self._short
 
     def pack_long(self, *values: Any) -> bytes:
-        """For a row whose varint takes more than one byte."""
+        """For a run whose varint takes more than one byte."""
         return self._lead(*values[:-1]) + uvarint(values[-1])
 
 
 class Shapes:
-    """A row that holds arrays of numbers: one packing for each combination of their counts.
+    """A run that contains arrays of numbers: one `struct` for each combination of their counts.
 
-    `parts` holds `struct` codes; ("U", code) is an array led by a varint and ("i", code) one led by
-    an int32. A response repeats a few shapes (partitions with one replica, with three), so the few
-    packings are kept; the memory they take is bounded.
+    `parts` holds `struct` codes; ("U", code) is an array preceded by a varint and ("i", code) one
+    preceded by an int32. A response repeats a few shapes (partitions with one replica, with three),
+    so these are cached; the memory of the cache is bounded.
     """
 
     def __init__(self, parts: list[str | tuple[str, str]]) -> None:
@@ -47,7 +47,7 @@ class Shapes:
         self.get = self._known.get
 
     def make(self, counts: tuple[int, ...]) -> Pack:
-        """The packing for arrays of these counts, in the order of the row."""
+        """The function that packs arrays of these counts, in the order of the run."""
         if any(count > 126 for count in counts):
             return lambda *values: self._pack_long(counts, values)
         codes, index = [">"], 0

@@ -3,15 +3,15 @@
 import msgspec
 
 DUE_BOUNDS_MS = (0, 60_000, 3_600_000, 86_400_000)
-"""How far ahead each group of due times reaches; the last has all that is later."""
+"""The upper bounds of the groups of due times; the last group has no bound."""
 DUE_NAMES = ("overdue", "minute", "hour", "day", "later")
 
 
 class MessageView(msgspec.Struct, kw_only=True, rename="camel"):
-    """A message as an operator sees it, wherever it lies."""
+    """A message as operators see it, wherever it is stored."""
 
     topic: str
-    """Where its producer sent it."""
+    """The topic that its producer sent it to."""
     queue: int
     message_id: str | None = None
     """The id that its producer gave it."""
@@ -24,67 +24,67 @@ class MessageView(msgspec.Struct, kw_only=True, rename="camel"):
     reconsume_times: int = 0
     properties: list[tuple[str, str]] = []
     body: bytes | None = None
-    """The first bytes of it, as many as were asked for; None is a null value."""
+    """Its first bytes, as many as requested; None is a null value."""
 
 
 class DelayPlace(msgspec.Struct, kw_only=True, rename="camel"):
-    """Something that waits: where, and until when."""
+    """A delayed message: where it is stored, and until when."""
 
     id: str
-    """`topic/queue/offset` of where it waits."""
+    """`topic/queue/offset` of where it is stored."""
     due_ms: int
     sequence: int
 
 
 class DelayCount(msgspec.Struct, kw_only=True, rename="camel"):
-    """How many wait in one place, by due time."""
+    """How many messages are delayed in one topic, by due time."""
 
     topic: str
     queue: int
     target: str | None = None
-    """The topic that they will be delivered to, where that was looked at."""
+    """The topic that they will be delivered to, where that was requested."""
     due: list[int]
     """In the order of DUE_NAMES."""
 
 
 class DelayScan(msgspec.Struct, kw_only=True, rename="camel"):
-    """31001's answer."""
+    """31001's response."""
 
     waiting: int
     now_ms: int
     next: int
-    """Where the next part begins; -1 behind the last."""
+    """Where the next part begins; -1 after the last."""
     end: int
-    """Where what was there at this moment ends: who goes on to it has met all that waited."""
+    """The end of the log at this moment: reading up to it covers all messages delayed so far."""
     counts: list[DelayCount] = []
     soonest: list[DelayPlace] = []
 
 
 class Delayed(msgspec.Struct, kw_only=True, rename="camel"):
-    """One message that waits, or that does not any more."""
+    """One message that is delayed, or was."""
 
     id: str
     is_waiting: bool
     due_ms: int = -1
     origin: str = ""
-    """What made it wait: `level 3`, `timer`, `headers`."""
+    """How it was delayed: `level 3`, `timer`, `headers`."""
     message: MessageView | None = None
     delivered: str | None = None
-    """`topic/queue/offset` of what it became, where that is known."""
+    """`topic/queue/offset` of the delivered message, if known."""
 
 
 class DelayedList(msgspec.Struct, kw_only=True, rename="camel"):
-    """31002's answer: those of the ids that are known, with the id that was asked for."""
+    """31002's response: the known ones of the ids, each with the id that was requested."""
 
     found: dict[str, Delayed] = {}
 
 
 class Cancelled(msgspec.Struct, kw_only=True, rename="camel"):
-    """31003's answer."""
+    """31003's response."""
 
     is_cancelled: bool
     delayed: Delayed | None = None
-    """None: nothing with this id is known."""
+    """None: the id is unknown."""
 
 
 class HalfView(msgspec.Struct, kw_only=True, rename="camel"):
@@ -97,37 +97,37 @@ class HalfView(msgspec.Struct, kw_only=True, rename="camel"):
     checked_ms: int
     next_check_ms: int
     producer_count: int
-    """Producers of the group that are connected and can be asked."""
+    """Connected producers of the group, which can be asked for the outcome."""
     message: MessageView
 
 
 class HalfPage(msgspec.Struct, kw_only=True, rename="camel"):
-    """31011's answer."""
+    """31011's response."""
 
     undecided: int
     now_ms: int
     next: int
-    """What the next page is asked `after`; -1 if there is none."""
+    """The value of `after` for the next page; -1 if there is none."""
     halves: list[HalfView] = []
 
 
 class HalfList(msgspec.Struct, kw_only=True, rename="camel"):
-    """31012's answer: those of the ids that are undecided, with the id that was asked for."""
+    """31012's response: the undecided ones of the ids, each with the id that was requested."""
 
     found: dict[str, HalfView] = {}
 
 
 class Resolved(msgspec.Struct, kw_only=True, rename="camel"):
-    """31013's answer."""
+    """31013's response."""
 
     is_resolved: bool
-    """False: it was decided before, or never there."""
+    """False: it was decided before, or never existed."""
     half: HalfView | None = None
-    """As it was until now."""
+    """Its state before this request."""
 
 
 class DeadLetterQueue(msgspec.Struct, kw_only=True, rename="camel"):
-    """Where dead letters of a group lie."""
+    """The dead-letter topic of a group."""
 
     group: str
     queue: int
@@ -139,13 +139,13 @@ class DeadLetterQueue(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class DeadLetterQueues(msgspec.Struct, kw_only=True, rename="camel"):
-    """31021's answer."""
+    """31021's response."""
 
     queues: list[DeadLetterQueue] = []
 
 
 class DeadLetter(msgspec.Struct, kw_only=True, rename="camel"):
-    """One dead letter; a number that is not known is -1."""
+    """One dead letter; unknown numbers are -1."""
 
     group: str
     queue: int
@@ -155,7 +155,7 @@ class DeadLetter(msgspec.Struct, kw_only=True, rename="camel"):
     origin_offset: int
     origin_message_id: str | None
     failed_ms: int
-    """When it was first given back."""
+    """When it was first sent back."""
     dead_ms: int
     reason: str | None
     is_resent: bool
@@ -163,18 +163,18 @@ class DeadLetter(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class DeadLetterPage(msgspec.Struct, kw_only=True, rename="camel"):
-    """31022's answer."""
+    """31022's response."""
 
     letters: list[DeadLetter] = []
     next: int
-    """The offset of the next page; -1 behind the last."""
+    """The offset of the next page; -1 after the last."""
 
 
 class Resend(msgspec.Struct, kw_only=True, rename="camel"):
-    """31023's answer: where it lies now."""
+    """31023's response: where the resent message is stored."""
 
     is_resent: bool
-    """False: it was sent again before, and nothing was done."""
+    """False: it was resent before, and nothing was done."""
     topic: str | None = None
     queue: int = -1
     offset: int = -1
@@ -184,13 +184,13 @@ class OffsetRange(msgspec.Struct, array_like=True, frozen=True):
     """Offsets of one partition, of which 31031 counts the empty ones."""
 
     topic_id: str
-    """In hex, so that no other server takes it for a topic of its own."""
+    """In hex, so that other servers do not mistake it for one of their topics."""
     queue: int
     first: int
     end: int
 
 
 class EmptyCounts(msgspec.Struct, kw_only=True, rename="camel"):
-    """31031's answer: for each range how many of its offsets hold nothing; -1: no such topic."""
+    """31031's response: how many offsets of each range are empty; -1 if there is no such topic."""
 
     counts: list[int] = []

@@ -35,7 +35,7 @@ class ProducerData(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class HeartbeatBody(msgspec.Struct, kw_only=True, rename="camel"):
-    """34: a client is alive; with `without_sub` its subscriptions are those of an earlier one."""
+    """34: a heartbeat; with `without_sub` the subscriptions are those of an earlier one."""
 
     client_id: str = msgspec.field(name="clientID")
     consumer_data_set: list[ConsumerData] = []
@@ -45,7 +45,7 @@ class HeartbeatBody(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class CheckClientBody(msgspec.Struct, kw_only=True, rename="camel"):
-    """46: would this subscription be understood?"""
+    """46: check whether this subscription is valid."""
 
     client_id: str
     group: str
@@ -54,7 +54,7 @@ class CheckClientBody(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class ConsumerIds(msgspec.Struct, kw_only=True, rename="camel"):
-    """38's answer: the members of a group."""
+    """38's response: the members of a group."""
 
     consumer_id_list: list[str] = []
 
@@ -69,7 +69,7 @@ class ConnectedClient(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class ConsumerConnections(msgspec.Struct, kw_only=True, rename="camel"):
-    """203's answer."""
+    """203's response."""
 
     connection_set: list[ConnectedClient] = []
     consume_from_where: str | None = None
@@ -79,7 +79,7 @@ class ConsumerConnections(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class ProducerConnections(msgspec.Struct, kw_only=True, rename="camel"):
-    """204's answer."""
+    """204's response."""
 
     connection_set: list[ConnectedClient] = []
 
@@ -95,7 +95,7 @@ class ProducerInfo(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class ProducerTable(msgspec.Struct, kw_only=True, rename="camel"):
-    """328's answer: producers by group."""
+    """328's response: producers by group."""
 
     data: dict[str, list[ProducerInfo]] = {}
 
@@ -122,13 +122,13 @@ class SubscriptionGroupConfig(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class GroupConfigList(msgspec.Struct, kw_only=True, rename="camel"):
-    """225: groups as they shall consume."""
+    """225: configs of groups to set."""
 
     group_config_list: list[SubscriptionGroupConfig] = []
 
 
 class SubscriptionAnswer(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """345's answer; without data the group does not subscribe to the topic."""
+    """345's response; without data the group does not subscribe to the topic."""
 
     group: str
     topic: str
@@ -144,7 +144,7 @@ class DataVersion(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class SubscriptionGroups(msgspec.Struct, kw_only=True, rename="camel"):
-    """201's answer."""
+    """201's response."""
 
     subscription_group_table: dict[str, SubscriptionGroupConfig] = {}
     forbidden_table: dict[str, dict[str, int]] = {}

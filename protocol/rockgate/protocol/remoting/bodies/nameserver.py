@@ -6,7 +6,7 @@ from rockgate.protocol.remoting.bodies.topics import TopicConfigTable
 
 
 class BrokerData(msgspec.Struct, kw_only=True, rename="camel"):
-    """Where the brokers of one name are: the master is number 0."""
+    """The addresses of the brokers with one name; the master has id 0."""
 
     broker_addrs: dict[int, str]
     broker_name: str
@@ -15,7 +15,7 @@ class BrokerData(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class QueueData(msgspec.Struct, kw_only=True, rename="camel"):
-    """How many queues of a topic one broker has, and what may be done with them."""
+    """How many queues of a topic one broker has, and their permissions."""
 
     broker_name: str
     perm: int
@@ -25,7 +25,7 @@ class QueueData(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class RouteData(msgspec.Struct, kw_only=True, rename="camel"):
-    """105's answer."""
+    """105's response."""
 
     broker_datas: list[BrokerData]
     filter_server_table: dict[str, list[str]] = msgspec.field(default_factory=dict)
@@ -34,7 +34,7 @@ class RouteData(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class ClusterInfo(msgspec.Struct, kw_only=True, rename="camel"):
-    """106's answer."""
+    """106's response."""
 
     broker_addr_table: dict[str, BrokerData] = {}
     cluster_addr_table: dict[str, list[str]] = {}
@@ -58,12 +58,12 @@ class MemberGroup(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class MemberGroupAnswer(msgspec.Struct, kw_only=True, rename="camel"):
-    """901's answer."""
+    """901's response."""
 
     broker_member_group: MemberGroup | None = None
 
 
 class KvFile(msgspec.Struct, kw_only=True, rename="camel"):
-    """kvConfig.json as RocketMQ's name server keeps it."""
+    """kvConfig.json in the format of RocketMQ's name server."""
 
     config_table: dict[str, dict[str, str]] = {}

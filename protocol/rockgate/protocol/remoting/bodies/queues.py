@@ -17,7 +17,7 @@ class MessageQueue(msgspec.Struct, frozen=True, kw_only=True, rename="camel", or
 
 
 class LockBody(msgspec.Struct, kw_only=True, rename="camel"):
-    """41 and 42: queues that one member of a group wants for itself, or gives up."""
+    """41 and 42: queues that one member of a group locks, or unlocks."""
 
     client_id: str
     consumer_group: str
@@ -26,7 +26,7 @@ class LockBody(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class LockedBody(msgspec.Struct, kw_only=True):
-    """41's answer: the queues that are the client's now."""
+    """41's response: the queues that the client has locked."""
 
     lock_ok_mq_set: list[MessageQueue] = msgspec.field(default=[], name="lockOKMQSet")
 
@@ -40,14 +40,14 @@ class QueueBounds(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class TopicStats(msgspec.Struct, kw_only=True, rename="camel"):
-    """202's answer."""
+    """202's response."""
 
     offset_table: Keyed[MessageQueue, QueueBounds]
     topic_put_tps: float = 0.0
 
 
 class QueueProgress(msgspec.Struct, kw_only=True, rename="camel"):
-    """How far a group is in one queue."""
+    """The offsets of a group in one queue."""
 
     broker_offset: int = 0
     consumer_offset: int = 0
@@ -56,14 +56,14 @@ class QueueProgress(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class ConsumeStats(msgspec.Struct, kw_only=True, rename="camel"):
-    """208's answer."""
+    """208's response."""
 
     consume_tps: float = 0.0
     offset_table: Keyed[MessageQueue, QueueProgress]
 
 
 class ConsumeStatsList(msgspec.Struct, kw_only=True, rename="camel"):
-    """317's answer: for each group what it reads, a topic at a time."""
+    """317's response: for each group its statistics by topic."""
 
     broker_addr: str
     consume_stats_list: list[dict[str, list[ConsumeStats]]] = []
@@ -84,7 +84,7 @@ class QueueUnit(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class QueueUnits(msgspec.Struct, kw_only=True, rename="camel"):
-    """321's answer."""
+    """321's response."""
 
     subscription_data: SubscriptionData | None = None
     filter_data: str = ""
@@ -94,20 +94,20 @@ class QueueUnits(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class OffsetTable(msgspec.Struct, kw_only=True, rename="camel"):
-    """222's answer and 220's body: the offset that each queue was set to."""
+    """222's response and 220's body: the offset that each queue was set to."""
 
     offset_table: Keyed[MessageQueue, int]
 
 
 class ConsumerStatus(msgspec.Struct, kw_only=True, rename="camel"):
-    """221's and 223's answer: the offsets of one member, or of several by client id."""
+    """221's and 223's response: the offsets of one member, or of several by client id."""
 
     message_queue_table: Keyed[MessageQueue, int] = msgspec.field(default_factory=Keyed)
     consumer_table: dict[str, Keyed[MessageQueue, int]] = {}
 
 
 class QueueTimeSpan(msgspec.Struct, kw_only=True, rename="camel"):
-    """Between which times one queue is read."""
+    """The consume time span of one queue."""
 
     message_queue: MessageQueue
     min_time_stamp: int = -1
@@ -117,7 +117,7 @@ class QueueTimeSpan(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class QueueTimeSpans(msgspec.Struct, kw_only=True, rename="camel"):
-    """303's answer."""
+    """303's response."""
 
     consume_time_span_set: list[QueueTimeSpan] = []
 
@@ -127,7 +127,7 @@ POP: Final = "POP"
 
 
 class QueueAssignment(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """One queue that a client shall read, and by pull or by pop."""
+    """One queue assigned to a client, with the mode, pull or pop."""
 
     message_queue: MessageQueue
     mode: str = ""
@@ -135,7 +135,7 @@ class QueueAssignment(msgspec.Struct, kw_only=True, rename="camel", omit_default
 
 
 class AssignmentBody(msgspec.Struct, kw_only=True, rename="camel"):
-    """400: which queues shall this client read?"""
+    """400: request the queues assigned to this client."""
 
     client_id: str
     consumer_group: str
@@ -145,13 +145,13 @@ class AssignmentBody(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class AssignmentAnswer(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """400's answer; without a list the client keeps what it has."""
+    """400's response; without a list the assignment does not change."""
 
     message_queue_assignments: list[QueueAssignment] | None = None
 
 
 class RequestModeBody(msgspec.Struct, kw_only=True, rename="camel"):
-    """401: a group reads a topic by pull or by pop from now on."""
+    """401: set whether a group reads a topic by pull or by pop."""
 
     consumer_group: str
     topic: str

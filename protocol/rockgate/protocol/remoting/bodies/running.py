@@ -1,4 +1,4 @@
-"""What a consumer tells of itself (307), and how it dealt with one message (309)."""
+"""A consumer's running info (307), and the result of consuming one message directly (309)."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from rockgate.protocol.remoting.javajson import Keyed
 
 
 class RunningInfoBody(msgspec.Struct, kw_only=True, rename="camel"):
-    """307's answer."""
+    """307's response."""
 
     properties: dict[str, str] = {}
     subscription_set: list[SubscriptionData] = []
@@ -22,7 +22,7 @@ class RunningInfoBody(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class DirectConsumption(msgspec.Struct, kw_only=True, rename="camel"):
-    """309's answer."""
+    """309's response."""
 
     order: bool = False
     auto_commit: bool = True

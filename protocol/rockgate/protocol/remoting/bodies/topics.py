@@ -6,7 +6,7 @@ from rockgate.protocol.remoting.bodies.clients import DataVersion
 
 
 class TopicConfig(msgspec.Struct, kw_only=True, rename="camel"):
-    """351's answer: a topic as its broker has it."""
+    """351's response: the settings of a topic."""
 
     topic_name: str
     attributes: dict[str, str] = {}
@@ -19,7 +19,7 @@ class TopicConfig(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class TopicConfigList(msgspec.Struct, kw_only=True, rename="camel"):
-    """18: topics as they shall be."""
+    """18: topics to create or update."""
 
     topic_config_list: list[TopicConfig] = []
 
@@ -32,19 +32,19 @@ class TopicConfigTable(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class TopicList(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """206's, 224's, 304's and 343's answer."""
+    """206's, 224's, 304's and 343's response."""
 
     topic_list: list[str]
     broker_addr: str | None = None
 
 
 class GroupList(msgspec.Struct, kw_only=True, rename="camel"):
-    """300's answer."""
+    """300's response."""
 
     group_list: list[str] = []
 
 
 class KeyValues(msgspec.Struct, kw_only=True):
-    """28's and 219's answer: texts by name."""
+    """28's and 219's response: strings by name."""
 
     table: dict[str, str] = {}

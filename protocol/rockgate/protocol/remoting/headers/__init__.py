@@ -1,8 +1,8 @@
 """Typed headers of requests and responses, by code: strings on the wire, values here.
 
 A header is a msgspec struct whose fields are named as Java names them (in camel case on the wire).
-Numbers and booleans travel as text; a field that is not declared is passed over, as RocketMQ does,
-and so are the four that its clients add to everything (`bname`, `ReqT`, `lo`, `ns`).
+Numbers and booleans are strings on the wire; undeclared fields are ignored, as in RocketMQ, and so
+are the four that its clients add to every request (`bname`, `ReqT`, `lo`, `ns`).
 """
 
 from typing import Any, Final, TypeVar
@@ -132,7 +132,7 @@ REQUESTS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.RESEND_DEAD_LETTER: admin.ResendDeadLetterHeader,
     RequestCode.COUNT_EMPTY_OFFSETS: NoHeader,
 }
-"""What each request carries in its header. What is not here is not read."""
+"""The header of each request. Headers of other requests are not read."""
 
 ANSWERS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.SEND_MESSAGE: send.SentHeader,
@@ -161,7 +161,7 @@ ANSWERS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.NOTIFICATION: pop.NotifiedHeader,
     RequestCode.POLLING_INFO: pop.PollingInfoAnswer,
 }
-"""What the answer to a request carries in its header; what is not here carries nothing."""
+"""The header of the response to a request; other responses have no fields."""
 
 
 def read(command: Command, header: type[H]) -> H:
@@ -175,7 +175,7 @@ def read(command: Command, header: type[H]) -> H:
 
 
 def write(header: msgspec.Struct) -> Fields:
-    """A header's fields as text by name; what is None is left out, as Java leaves out null."""
+    """A header's fields as strings by name; None is omitted, as Java omits null."""
     fields: Fields = {}
     values: dict[str, Any] = msgspec.to_builtins(header)
     for name, value in values.items():

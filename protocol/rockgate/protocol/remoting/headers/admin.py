@@ -6,28 +6,28 @@ from rockgate.protocol.remoting.headers.kinds import Int32, Int64
 
 
 class ScanDelaysHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """31001: a part of what waits for its time, counted, and the soonest of it."""
+    """31001: counts of one part of the delayed messages, and the soonest ones."""
 
     start: Int64 = 0
-    """Where the last part said to go on; 0 at first."""
+    """Where the last part ended; 0 at first."""
     limit: Int32 = 0
-    """How many of the soonest to name."""
+    """How many of the soonest to return."""
     after_due_ms: Int64 = -1
     after_sequence: Int64 = -1
-    """Only what comes behind this one, for the next page."""
+    """Only messages after this one, for the next page."""
     topic: str | None = None
-    """Only what will be delivered to this topic: that has every message looked at."""
+    """Only messages for this topic; every message is read for it."""
     by_target: bool = False
-    """Count by the topics that messages will be delivered to, and look at every message for it."""
+    """Count by destination topic; every message is read for it."""
 
 
 class DescribeHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """31002, 31012: details of messages that the body names, a JSON array of ids."""
 
     preview: Int32 = 0
-    """So many bytes of each body at most."""
+    """The most bytes of each body to return."""
     with_due: bool = False
-    """Look for the due time as well: a scan for each id that still waits."""
+    """Find the due time as well, with one scan for each id that is still delayed."""
 
 
 class NamedHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -44,7 +44,7 @@ class ListHalvesHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     limit: Int32 = 100
     group: str | None = None
     open_ms: Int64 = 0
-    """Only those that are at least so old."""
+    """Only those that are at least this old."""
 
 
 class ResolveHalfHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -55,10 +55,10 @@ class ResolveHalfHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
 
 class ListDeadLettersHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """31021: who has dead letters."""
+    """31021: the groups with dead letters."""
 
     group: str | None = None
-    """Only this one, which must be there; in the store's form."""
+    """Only this group, which must exist; in the store's form."""
 
 
 class ReadDeadLettersHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -70,11 +70,11 @@ class ReadDeadLettersHeader(msgspec.Struct, frozen=True, kw_only=True, rename="c
     offset: Int64 = 0
     limit: Int32 = 100
     preview: Int32 = 0
-    """So many bytes of each body at most."""
+    """The most bytes of each body to return."""
 
 
 class ResendDeadLetterHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """31023: send one to where it came from."""
+    """31023: resend one to its original topic."""
 
     group: str
     queue: Int32 = 0
@@ -82,6 +82,6 @@ class ResendDeadLetterHeader(msgspec.Struct, frozen=True, kw_only=True, rename="
     to: str | None = None
     """Another topic instead."""
     again: bool = False
-    """Even if it was sent again before."""
+    """Even if it was resent before."""
     dry_run: bool = False
     """Check everything, and send nothing."""

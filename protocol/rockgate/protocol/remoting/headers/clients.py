@@ -26,21 +26,21 @@ class ProducerGroupHeader(msgspec.Struct, frozen=True, kw_only=True, rename="cam
 
 
 class HeartbeatAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client learns from its heartbeat."""
+    """The response to a heartbeat."""
 
     is_support_heart_beat_v2: bool = msgspec.field(default=True, name="IS_SUPPORT_HEART_BEAT_V2")
     is_sub_change: bool = msgspec.field(default=True, name="IS_SUB_CHANGE")
 
 
 class DeleteGroupHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """207: forget a group's settings, and its progress if asked to."""
+    """207: delete a group's settings, and optionally its offsets."""
 
     group_name: str
     clean_offset: bool = False
 
 
 class RunningInfoHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """307: what a consumer is doing; the broker passes the question on."""
+    """307: a consumer's running info; the broker forwards the request."""
 
     consumer_group: str
     client_id: str
@@ -48,7 +48,7 @@ class RunningInfoHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
 
 class ConsumeDirectlyHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """309: let one consumer consume one message, now; the broker passes the message on."""
+    """309: have one consumer consume one message directly; the broker forwards it."""
 
     consumer_group: str
     client_id: str | None = None

@@ -9,4 +9,4 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class NoHeader(msgspec.Struct, frozen=True):
-    """Nothing is read; everything there is lies in the body."""
+    """A header without fields; all data is in the body."""

@@ -6,14 +6,14 @@ from rockgate.protocol.remoting.headers.kinds import Int32, Int64
 
 
 class RouteHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """105: who has this topic?"""
+    """105: the route of a topic."""
 
     topic: str
     accept_standard_json_only: bool = False
 
 
 class PutKvHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """100: remember a value."""
+    """100: store a value."""
 
     namespace: str
     key: str
@@ -40,7 +40,7 @@ class NamespaceHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RegisterBrokerHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """103: a broker says where it is and what it has; the body is compressed if it says so."""
+    """103: a broker registers its address and topics; the body may be compressed."""
 
     broker_name: str
     broker_addr: str
@@ -54,14 +54,14 @@ class RegisterBrokerHeader(msgspec.Struct, frozen=True, kw_only=True, rename="ca
 
 
 class RegisteredAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where a slave finds its master."""
+    """The address of a slave's master."""
 
     ha_server_addr: str | None = None
     master_addr: str | None = None
 
 
 class UnregisterBrokerHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """104: a broker leaves."""
+    """104: a broker unregisters."""
 
     broker_name: str
     broker_addr: str
@@ -76,19 +76,19 @@ class BrokerNameHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
 
 class WipedAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How many topics may not be written any more."""
+    """How many topics lost the write permission."""
 
     wipe_topic_count: Int32
 
 
 class AddedAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How many topics may be written again."""
+    """How many topics got the write permission back."""
 
     add_topic_count: Int32
 
 
 class DeleteTopicHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """216: forget a topic's routes, of one cluster or of all."""
+    """216: delete a topic's routes, of one cluster or of all."""
 
     topic: str
     cluster_name: str | None = None
@@ -101,7 +101,7 @@ class ClusterHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DataVersionHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """322: is what the name server knows of a broker still what the broker has?"""
+    """322: compare the name server's data version of a broker with the broker's own."""
 
     broker_name: str
     broker_addr: str
@@ -116,7 +116,7 @@ class DataVersionAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
 
 class MemberGroupHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """901: the master and slaves of one name."""
+    """901: the broker member group of one name: its master and slaves."""
 
     cluster_name: str
     broker_name: str

@@ -42,7 +42,7 @@ class TimestampAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class QueryConsumerOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """14: how far a group is in one queue."""
+    """14: the committed offset of a group in one queue."""
 
     consumer_group: str
     topic: str
@@ -51,7 +51,7 @@ class QueryConsumerOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, renam
 
 
 class UpdateConsumerOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """15: a group is this far in one queue."""
+    """15: commit the offset of a group in one queue."""
 
     consumer_group: str
     topic: str
@@ -60,27 +60,27 @@ class UpdateConsumerOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rena
 
 
 class ConsumeStatsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """208: how far a group is behind, in one topic or in all."""
+    """208: the lag of a group, in one topic or in all."""
 
     consumer_group: str
     topic: str | None = None
 
 
 class BrokerConsumeStatsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """317: how far all groups are behind; only in ordered topics, if so asked."""
+    """317: the lag of all groups, optionally in ordered topics only."""
 
     is_order: bool = False
 
 
 class ConsumeTimeSpanHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """303: the times between which a group reads."""
+    """303: the consume time span of a group."""
 
     topic: str
     group: str
 
 
 class ResetOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """222 and 220: set a group back, or forward, to a time or an offset."""
+    """222 and 220: reset a group to a time or an offset."""
 
     topic: str
     group: str
@@ -91,7 +91,7 @@ class ResetOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
 
 class CloneOffsetsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """314: one group goes on where another one is, in one topic or in all that it reads."""
+    """314: clone the offsets of a group to another, in one topic or in all that it reads."""
 
     src_group: str
     dest_group: str
@@ -100,7 +100,7 @@ class CloneOffsetsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="came
 
 
 class ConsumerStatusHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """223 and 221: how far members of a group are by their own word; all of them, or one."""
+    """223 and 221: the offsets that members of a group report; of all members, or of one."""
 
     topic: str
     group: str
@@ -108,7 +108,7 @@ class ConsumerStatusHeader(msgspec.Struct, frozen=True, kw_only=True, rename="ca
 
 
 class AllGroupsHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """201: all groups, or so many of them from one on."""
+    """201: all groups, or one page of them."""
 
     group_seq: Int32 = 0
     max_group_num: Int32 = 0
@@ -121,7 +121,7 @@ class GroupHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SubscriptionByConsumerHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """345: what a group subscribes to in a topic."""
+    """345: the subscription of a group to a topic."""
 
     group: str
     topic: str

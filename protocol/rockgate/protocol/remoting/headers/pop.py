@@ -1,4 +1,4 @@
-"""Headers of pop: messages that are hidden for a while instead of owned by a queue's reader."""
+"""Headers of pop: messages become invisible for a while, and queues have no owner."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from rockgate.protocol.remoting.headers.kinds import Int32, Int64
 
 
 class PopHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """200050: messages of any queue, hidden from others for a time."""
+    """200050: messages of any queue, invisible to others for a time."""
 
     consumer_group: str
     topic: str
@@ -24,7 +24,7 @@ class PopHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PoppedHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """When and for how long the messages of the body were hidden."""
+    """When and for how long the messages of the body became invisible."""
 
     pop_time: Int64
     invisible_time: Int64
@@ -36,7 +36,7 @@ class PoppedHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class AckHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """200051: one message is done."""
+    """200051: acknowledge one message."""
 
     consumer_group: str
     topic: str
@@ -47,7 +47,7 @@ class AckHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ChangeInvisibleHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """200053: hide one message for another time."""
+    """200053: change the invisible time of one message."""
 
     consumer_group: str
     topic: str
@@ -60,7 +60,7 @@ class ChangeInvisibleHeader(msgspec.Struct, frozen=True, kw_only=True, rename="c
 
 
 class ChangedInvisibleHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """When it was hidden, and for how long."""
+    """When it became invisible, and for how long."""
 
     pop_time: Int64
     invisible_time: Int64
@@ -68,7 +68,7 @@ class ChangedInvisibleHeader(msgspec.Struct, frozen=True, kw_only=True, rename="
 
 
 class PeekHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """200052: messages that could be popped, left where they are."""
+    """200052: peek at messages without popping them."""
 
     consumer_group: str
     topic: str
@@ -78,7 +78,7 @@ class PeekHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class NotificationHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """200054: tell when there is something to pop."""
+    """200054: wait until there is something to pop."""
 
     consumer_group: str
     topic: str
@@ -93,14 +93,14 @@ class NotificationHeader(msgspec.Struct, frozen=True, kw_only=True, rename="came
 
 
 class NotifiedHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Whether there is, and whether too many wait already."""
+    """Whether there is, and whether too many requests are waiting."""
 
     has_msg: bool
     polling_full: bool = False
 
 
 class PollingInfoHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """200055: how many pops wait."""
+    """200055: how many pops are waiting."""
 
     consumer_group: str
     topic: str
@@ -109,6 +109,6 @@ class PollingInfoHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
 
 class PollingInfoAnswer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How many pops wait."""
+    """How many pops are waiting."""
 
     polling_num: Int32

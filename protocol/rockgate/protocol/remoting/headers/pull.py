@@ -1,4 +1,4 @@
-"""Headers of a pull (11) and a lite pull (361), and of their answer."""
+"""Headers of a pull (11) and a lite pull (361), and of their response."""
 
 from typing import Final
 
@@ -34,7 +34,7 @@ class PullHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=F
 
 
 class PulledHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where to go on, and what the queue holds."""
+    """The offset to continue from, and the queue's bounds."""
 
     suggest_which_broker_id: Int32 = 0
     next_begin_offset: Int64

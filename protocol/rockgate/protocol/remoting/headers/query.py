@@ -19,21 +19,21 @@ class QueryMessageHeader(msgspec.Struct, frozen=True, kw_only=True, rename="came
 
 
 class QueriedHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How far the index reaches."""
+    """How far the index is built."""
 
     index_last_update_timestamp: Int64
     index_last_update_phyoffset: Int64
 
 
 class ViewMessageHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """33: the message at a place in the commit log."""
+    """33: the message at a position in the commit log."""
 
     topic: str | None = None
     offset: Int64
 
 
 class QueryQueueHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """321: what a queue's index has from an offset on, and what a group would be given of it."""
+    """321: a queue's index from an offset on, and which messages a group would receive."""
 
     topic: str
     queue_id: Int32

@@ -65,7 +65,7 @@ class SendHeaderV2(
 
 
 class SentHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where a message lies now; a batch has as many ids as messages, with commas between."""
+    """Where a message is stored; a batch has one id per message, separated by commas."""
 
     msg_id: str
     queue_id: Int32
@@ -78,7 +78,7 @@ class SentHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SendBackHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """36: a consumer gives a message back to be delivered again later."""
+    """36: a consumer sends a message back to be delivered again later."""
 
     offset: Int64
     group: str
@@ -91,7 +91,7 @@ class SendBackHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PushReplyHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """326: a reply on its way to the client that asked; the body is the reply's."""
+    """326: a reply forwarded to the client that sent the request; the body is the reply's."""
 
     producer_group: str
     topic: str
@@ -110,7 +110,7 @@ class PushReplyHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class RecallHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """370: take back a message that waits for its time."""
+    """370: recall a delayed message."""
 
     producer_group: str | None = None
     topic: str

@@ -12,7 +12,7 @@ class TopicHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class CreateTopicHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """17: a topic as it shall be from now on, whether or not it was there."""
+    """17: create or update a topic."""
 
     topic: str
     default_topic: str = ""

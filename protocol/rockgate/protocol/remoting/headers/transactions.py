@@ -6,7 +6,7 @@ from rockgate.protocol.remoting.headers.kinds import Int32, Int64
 
 
 class EndTransactionHeader(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
-    """37: commit (8), roll back (12) or nothing known yet (0)."""
+    """37: commit (8), roll back (12) or still unknown (0)."""
 
     producer_group: str
     topic: str | None = None
@@ -20,7 +20,7 @@ class EndTransactionHeader(msgspec.Struct, frozen=True, kw_only=True, gc=False, 
 
 
 class CheckTransactionHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """39: what became of this half message? The message itself is the body."""
+    """39: check the outcome of a half message; the message itself is the body."""
 
     topic: str | None = None
     tran_state_table_offset: Int64

@@ -1,8 +1,7 @@
 """Hand-written encoders of send and pull responses, in both header encodings.
 
-What they carry is known field by field, so the header is one formatted text around a few numbers:
-a fifth of the time that a dictionary through an encoder takes. Parity with the declared headers is
-a test's business.
+Their fields are fixed, so the header is one formatted string around a few numbers: a fifth of the
+time that encoding a dictionary takes. A test checks parity with the declared headers.
 """
 
 import struct
@@ -41,7 +40,7 @@ _I32: Final = struct.Struct(">i")
 
 
 class OffsetMessageIds:
-    """Writes offset message ids of one broker, whose packed address and port are given."""
+    """Writes offset message ids of one broker, given its packed address and port."""
 
     __slots__ = ("_host",)
 
@@ -53,7 +52,7 @@ class OffsetMessageIds:
         return b"%b%016X" % (self._host, position)
 
     def all(self, positions: Sequence[int]) -> bytes:
-        """Those of several, with commas between."""
+        """The ids of several messages, separated by commas."""
         numbers = array("Q", positions)
         if sys.byteorder == "little":
             numbers.byteswap()
@@ -71,7 +70,7 @@ def sent(
     transaction_id: str | None,
     region: bytes,
 ) -> bytes:
-    """The frame that says where a message lies. `message_id` and `region` are plain ASCII."""
+    """The frame of a send's response. `message_id` and `region` are plain ASCII."""
     if encoding == BINARY:
         fields = [
             (b"queueId", b"%d" % queue_id),
@@ -103,7 +102,7 @@ def pulled(
     body: list[Buffer],
     body_size: int,
 ) -> list[Buffer]:
-    """The frame of a pull's answer: its header, then the messages as they are."""
+    """The frame of a pull's response: its header, then the messages without copying."""
     if encoding == BINARY:
         fields = [
             (b"suggestWhichBrokerId", b"0"),
@@ -128,7 +127,7 @@ def popped(
     body: list[Buffer],
     body_size: int,
 ) -> list[Buffer]:
-    """The frame of a pop's answer. Fields are plain ASCII without quotes and backslashes."""
+    """The frame of a pop's response. Fields are plain ASCII without quotes and backslashes."""
     if encoding == BINARY:
         return [_binary(opaque, code, remark, list(fields), body_size), *body]
     joined = b",".join(b'"%b":"%b"' % field for field in fields)

@@ -1,9 +1,9 @@
-"""Decodes commands: the frequent ones in JSON with typed headers at once, others generically.
+"""Decodes commands: frequent ones in JSON directly to typed headers, others generically.
 
-Java writes a header's code first. Where the first bytes are those of a send, a pull or the end of a
-half message, one pass of a decoder made for that header reads everything; it takes half the time of
-reading texts by name and converting them. Whatever does not fit goes the plain way, which says what
-is wrong with it.
+Java writes a header's code first. If the first bytes are those of a send, a pull or the end of a
+half message, a decoder for that header reads everything in one pass; this takes half the time of
+reading strings by name and converting them. Everything else is decoded generically, which also
+reports errors.
 """
 
 from typing import Any, Final, Generic, TypeVar
@@ -27,7 +27,7 @@ H = TypeVar("H")
 
 
 class _Whole(msgspec.Struct, Generic[H], rename="camel", gc=False):
-    """A request's whole header, with its own fields typed."""
+    """A request's whole header, with typed fields."""
 
     code: int
     ext_fields: H
@@ -56,7 +56,7 @@ _KINDS: Final[dict[bytes, tuple[RequestCode, Any]]] = {
 
 
 def decode(frame: memoryview) -> Command:
-    """The command in a frame, its `header` read already if it is a frequent one in JSON."""
+    """The command in a frame, with its `header` decoded if it is a frequent one in JSON."""
     encoding, head, body = split(frame)
     if encoding == BINARY:
         return decode_plainly(frame)

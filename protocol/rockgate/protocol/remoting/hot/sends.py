@@ -1,8 +1,7 @@
 """The hand-written encoder of send headers: the constant part of a queue is encoded once.
 
-What differs from send to send is a few numbers and the properties, so a header is one formatted
-text; it takes a tenth of the time of a declared header through an encoder. Parity with that is a
-test's business.
+Sends differ in a few numbers and the properties only, so a header is one formatted string; this
+takes a tenth of the time of encoding a declared header. A test checks parity.
 """
 
 import struct

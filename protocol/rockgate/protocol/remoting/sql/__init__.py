@@ -9,9 +9,9 @@
                         | IS [NOT] NULL ]
     value       = text | number | TRUE | FALSE | NULL | property | - number | ( expression )
 
-The grammar and its meaning are RocketMQ's. Logic has three values: a property that is missing, or a
-text that is no number where a number is wanted, makes a comparison neither true nor false, and a
-message is wanted only where the whole is true. Size, depth and number of terms are bounded.
+The grammar and its meaning are RocketMQ's. Logic is three-valued: a missing property, or a string
+that is not a number where one is needed, makes a comparison neither true nor false, and a message
+matches only if the whole expression is true. Size, depth and number of terms are bounded.
 """
 
 from rockgate.protocol.remoting.sql.parser import Expression, SqlError, compile_expression

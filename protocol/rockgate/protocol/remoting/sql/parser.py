@@ -28,7 +28,7 @@ _NUMBER_MAX: Final = 2**63 - 1
 
 
 class Expression:
-    """A condition on a message's properties. `cost` is how many words it has to look at."""
+    """A condition on a message's properties. `cost` is the number of tokens to evaluate."""
 
     __slots__ = ("_part", "cost")
 
@@ -37,12 +37,12 @@ class Expression:
         self.cost = cost
 
     def __call__(self, properties: Mapping[str, str]) -> bool:
-        """Whether a message with these properties is wanted."""
+        """Whether a message with these properties matches."""
         return truth(self._part(properties)) is True
 
 
 def compile_expression(source: str) -> Expression:
-    """What says whether a message with these properties is wanted; or SqlError."""
+    """Compile an expression to a predicate on properties; SqlError if it is invalid."""
     words = tokens(source)
     parser = _Parser(words)
     part = parser.expression(DEPTH_MAX)
@@ -51,7 +51,7 @@ def compile_expression(source: str) -> Expression:
 
 
 class _Parser:
-    """Walks over the words once, from left to right."""
+    """Parses the tokens once, from left to right."""
 
     def __init__(self, words: list[Token]) -> None:
         self._words = words
@@ -68,7 +68,7 @@ class _Parser:
         return token
 
     def _takes(self, text: str) -> bool:
-        """Take the next word if it is this keyword or sign."""
+        """Consume the next token if it is this keyword or sign."""
         token = self._next
         if token.kind in ("keyword", "sign") and token.text == text:
             self._at += 1
@@ -76,7 +76,7 @@ class _Parser:
         return False
 
     def expect(self, kind: str, text: str) -> Token:
-        """Take the next word, which must be this one, or of this kind if the text is empty."""
+        """Consume the next token, which must be this one, or of this kind if the text is empty."""
         token = self._next
         if token.kind != kind or (text and token.text != text):
             raise SqlError(f"unexpected {token.text!r}, expected {text or kind}", token.at)

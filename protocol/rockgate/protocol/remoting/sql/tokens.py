@@ -22,7 +22,7 @@ _TOKEN: Final = re.compile(
 
 
 class SqlError(ValueError):
-    """An expression that cannot be understood: what, and at which character."""
+    """An invalid expression: what is wrong, and at which character."""
 
     def __init__(self, reason: str, at: int) -> None:
         super().__init__(f"{reason} at character {at}")
@@ -31,7 +31,7 @@ class SqlError(ValueError):
 
 
 class Token(NamedTuple):
-    """One word. `kind` is text, float, integer, name, keyword, sign or end."""
+    """One token. `kind` is text, float, integer, name, keyword, sign or end."""
 
     kind: str
     text: str
@@ -39,7 +39,7 @@ class Token(NamedTuple):
 
 
 def tokens(source: str) -> list[Token]:
-    """The words of an expression, ended by one of kind `end`."""
+    """The tokens of an expression, ended by one of kind `end`."""
     if len(source) > SIZE_MAX:
         raise SqlError(
             f"expression of {len(source):,} characters exceeds the maximum of {SIZE_MAX:,}", 0

@@ -1,7 +1,7 @@
 """Evaluates the parts of an expression for one message, in three-valued logic.
 
-A part is a function from properties to a value. Texts compare with texts, numbers with numbers; a
-property that meets a number is read as one. What cannot be compared is None: not known.
+A part is a function from properties to a value. Strings compare with strings, numbers with numbers;
+a property compared with a number is converted to one. A comparison of other types is None: unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TRUTH_MAX: Final = len("false")
 
 
 def constant(value: Value) -> Part:
-    """Always the same."""
+    """A constant."""
     return lambda properties: value
 
 
@@ -62,7 +62,7 @@ def between(value: Part, low: Part, high: Part) -> Part:
 
 
 def one_of(value: Part, texts: frozenset[str]) -> Part:
-    """Whether a part is one of some texts."""
+    """Whether a part is one of some strings."""
 
     def is_one(properties: Properties) -> Value:
         it = value(properties)
@@ -72,12 +72,12 @@ def one_of(value: Part, texts: frozenset[str]) -> Part:
 
 
 def is_null(value: Part) -> Part:
-    """Whether a part is missing; this is always known."""
+    """Whether a part is missing; never unknown."""
     return lambda properties: value(properties) is None
 
 
 def negated(part: Part) -> Part:
-    """The opposite; what is not known stays so."""
+    """The negation; unknown stays unknown."""
 
     def negate(properties: Properties) -> Value:
         it = truth(part(properties))
@@ -119,7 +119,7 @@ def disjunction(parts: list[Part]) -> Part:
 
 
 def truth(value: Value) -> bool | None:
-    """What a value is as a condition: true, false, or not known."""
+    """A value as a condition: true, false, or unknown."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and len(value) <= _TRUTH_MAX:
@@ -142,7 +142,7 @@ def _compare(
         if left is None or right is None:
             return None
     elif isinstance(left, str) and is_order:
-        # Two properties, or a property and a text: an order has meaning for numbers only.
+        # Two properties, or a property and a string: only numbers have an order.
         left, right = _number(left), _number(right)
         if left is None or right is None:
             return None
