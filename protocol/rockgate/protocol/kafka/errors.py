@@ -28,7 +28,7 @@ __all__ = [
 
 
 class UnsupportedVersion(ProtocolError):
-    """The API key, or the version asked of it, is not one that is served."""
+    """The API key, or the requested version of it, is not supported."""
 
     def __init__(self, api_key: int, version: int) -> None:
         super().__init__(f"api key {api_key} version {version} is not supported")

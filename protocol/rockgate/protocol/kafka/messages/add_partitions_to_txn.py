@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn: tell the coordinator where a transaction will write.
+"""AddPartitionsToTxn: add the partitions that a transaction will write to.
 
 Clients use v0-3, with one transaction in the `v3_and_below` fields; v4 and v5 carry many and are
 used by brokers for verification. With transactions v2 the Produce request does this by itself.

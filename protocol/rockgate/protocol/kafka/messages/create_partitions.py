@@ -1,4 +1,4 @@
-"""CreatePartitions: give topics more partitions."""
+"""CreatePartitions: add partitions to topics."""
 
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (

@@ -29,7 +29,7 @@ class DeleteAclsFilter:
 
 @message(key=ApiKey.DELETE_ACLS, versions="1-3", flexible="2+")
 class DeleteAclsRequest:
-    """Filters, each answered by itself."""
+    """Filters, each with its own result."""
 
     filters: list[DeleteAclsFilter] = field(Array(DeleteAclsFilter))
 

@@ -1,7 +1,7 @@
 """DescribeGroups: state and members of classic groups.
 
 v3 can ask for authorized operations, v4 adds instance ids. Up to v5 a group that does not exist is
-"Dead" without an error; v6 says GROUP_ID_NOT_FOUND.
+"Dead" without an error; v6 answers GROUP_ID_NOT_FOUND.
 """
 
 from rockgate.protocol.kafka.keys import ApiKey

@@ -85,7 +85,7 @@ class Listener:
 
 @struct
 class Node:
-    """Where to reach a node."""
+    """The addresses of a node."""
 
     node_id: int = field(Int32)
     listeners: list[Listener] = field(Array(Listener))

@@ -47,7 +47,7 @@ class DescribeTopicPartitionsRequest:
 
 @struct
 class DescribeTopicPartitionsResponsePartition:
-    """Who leads a partition and where its replicas are."""
+    """The leader and the replicas of a partition."""
 
     error_code: int = field(Int16)
     partition_index: int = field(Int32)

@@ -99,7 +99,7 @@ def _inflate(
             written = decompress_into(data, out)
         except (cramjam.DecompressionError, OSError, ValueError) as error:
             if isinstance(out, mmap.mmap):
-                out.close()  # whoever keeps the error keeps this frame, and would keep the memory
+                out.close()  # a stored error references this frame, and so the memory
             # Only the message distinguishes a full buffer from bad input; bad input is not retried,
             # or one wrong byte would cost `size_max`.
             if _BUFFER_FULL not in str(error):

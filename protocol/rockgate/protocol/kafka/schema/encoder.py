@@ -110,7 +110,7 @@ class _EncoderWriter:
     def flush_shapes(
         self, run: list[tuple[str | tuple[str, str], str, str]], paths: list[str]
     ) -> None:
-        """A run with arrays in it; a varint that ends it is written by itself."""
+        """A run with arrays in it; a varint at its end is written separately."""
         after = run.pop()[1] if run[-1][0] == "U" else None
         shapes = Shapes([code for code, _, _ in run])
         get, make = self.source.unique("get"), self.source.unique("make")

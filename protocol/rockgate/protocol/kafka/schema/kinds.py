@@ -101,7 +101,7 @@ Records: Kind[bytes | memoryview] = RecordData()
 
 
 def kind_of(kind: Kind[T] | type[T]) -> Kind[T]:
-    """A struct class stands for the kind of its own values."""
+    """A struct class is accepted as the kind of its own values."""
     return kind if isinstance(kind, Kind) else Struct(kind)
 
 

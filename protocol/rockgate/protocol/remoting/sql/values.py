@@ -48,7 +48,7 @@ def compared(sign: str, left: Part, right: Part) -> Part:
 
 
 def between(value: Part, low: Part, high: Part) -> Part:
-    """Whether a part lies between two others, both included."""
+    """Whether a part is between two others, both included."""
 
     def is_between(properties: Properties) -> Value:
         it = value(properties)
