@@ -49,7 +49,7 @@ class DataLost(PipelineError):
 
 
 class Stopped(PipelineError):
-    """The job was ended before it was through; it says what is left to do."""
+    """The job was stopped early; the message says what is left to do."""
 
     status = 130
     """As a shell has it for a command that Ctrl-C ended."""

@@ -22,14 +22,14 @@ T = TypeVar("T")
 
 
 def checked(code: int, address: str, answer: Command) -> Command:
-    """The answer, if what was asked for has happened."""
+    """The answer, if the request succeeded."""
     if answer.code != ResponseCode.SUCCESS:
         raise refused(code, address, answer)
     return answer
 
 
 def refused(code: int, address: str, answer: Command) -> Refused:
-    """What a peer says of a request that it does not serve."""
+    """The answer of a peer to a request that it does not serve."""
     return Refused(f"{request_name(code)} to {address}", answer.code, answer.remark)
 
 

@@ -28,7 +28,7 @@ class Background:
 
     @property
     def is_running(self) -> bool:
-        """Whether the thread is there."""
+        """Whether the thread exists."""
         return self._thread is not None
 
     def acquire(self) -> None:

@@ -45,7 +45,7 @@ class ErrorCode(IntEnum):
 
 
 class SdkError(Exception):
-    """Something that the SDK was asked for did not happen, or may not have."""
+    """An operation of the SDK failed, or may have failed."""
 
     code: int | None = None
 

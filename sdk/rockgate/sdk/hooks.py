@@ -42,7 +42,7 @@ class SendKind(Enum):
 
 
 class Sending:
-    """One call: what is sent, and in the end what came of it."""
+    """One send: the messages, and at the end the result."""
 
     __slots__ = (
         "error",
@@ -70,12 +70,12 @@ class Sending:
         self.results: Sequence[SendResult] = ()
         self.error: BaseException | None = None
         self.notes: dict[object, Any] = {}
-        """What hooks keep from before to after, each under its own key."""
+        """State of hooks between the two calls, each under its own key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The end of a local transaction, as it was sent to the broker."""
+    """The end of a local transaction, as sent to the broker."""
 
     group: str
     topic: str
@@ -91,7 +91,7 @@ class Ended:
 
 
 class SendHook:
-    """Is notified of sends; override what is of interest."""
+    """Is notified of sends; override the methods of interest."""
 
     def before_send(self, sending: Sending) -> None:
         """Something will be sent. What this raises forbids it."""
@@ -112,11 +112,11 @@ class ConsumeKind(Enum):
     TIME_OUT = "time-out"
     """It took longer than the consume time-out, however it ended."""
     EXCEPTION = "exception"
-    """It raised; all of them come again."""
+    """It raised; all messages are redelivered."""
 
 
 class Consuming:
-    """One call of a listener: what it is given, and in the end what came of it."""
+    """One call of a listener: its messages, and at the end the outcome."""
 
     __slots__ = (
         *("done_count", "error", "group", "is_iterated", "kind", "messages", "notes"),
@@ -138,14 +138,14 @@ class Consuming:
         self.took_s = 0.0
         self.error: BaseException | None = None
         self.notes: dict[object, Any] = {}
-        """What hooks keep from before to after, each under its own key."""
+        """State of hooks between the two calls, each under its own key."""
 
 
 class ConsumeHook:
-    """Is notified of pulls and of calls of listeners; override what is of interest."""
+    """Is notified of pulls and of calls of listeners; override the methods of interest."""
 
     def filter(self, messages: Sequence[Received]) -> Sequence[Received]:
-        """A pull has brought these of one queue; what is not returned is passed over."""
+        """Filter the pulled messages of one queue; those not returned are skipped."""
         return messages
 
     def before_consume(self, consuming: Consuming) -> None:
@@ -195,7 +195,7 @@ def tell_ended(hooks: Sequence[SendHook], ended: Ended) -> None:
 
 
 def filtered(hooks: Sequence[ConsumeHook], messages: list[Received]) -> list[Received]:
-    """What all of them want of what was pulled. One that fails takes nothing away."""
+    """The pulled messages that pass all filters. A filter that fails removes nothing."""
     for hook in hooks:
         if not messages:
             break
@@ -209,7 +209,7 @@ def filtered(hooks: Sequence[ConsumeHook], messages: list[Received]) -> list[Rec
 
 
 def begin_consume(hooks: Sequence[ConsumeHook], consuming: Consuming) -> None:
-    """Tell all of them. None can keep a message from its listener."""
+    """Notify all hooks. None can prevent a call of the listener."""
     for hook in hooks:
         try:
             hook.before_consume(consuming)

@@ -32,7 +32,7 @@ RESERVED: Final = frozenset(
     for name, value in vars(names).items()
     if name.isupper() and isinstance(value, str) and name != "KEY_SEPARATOR"
 )
-"""Properties that RocketMQ gives a meaning: they are set by what has that meaning here."""
+"""Properties with a meaning in RocketMQ: they are set through fields and methods only."""
 RETRY_PREFIX: Final = "%RETRY%"
 RETRY_COUNTS: Final = frozenset((names.RECONSUME_TIME, names.MAX_RECONSUME_TIMES))
 """Only messages of retry topics have these; they travel in the request's header."""
@@ -49,7 +49,7 @@ class _Addressed(msgspec.Struct, frozen=True):
 
 
 class Message(_Addressed, frozen=True, kw_only=True):
-    """A message to send. Nothing of it is changed by sending it."""
+    """A message to send. Sending does not change it."""
 
     tag: str | None = None
     keys: Sequence[str] = ()

@@ -91,9 +91,9 @@ class Received:
         self.was_retried = False
         self.offset = read.queue_offset
         self.body_size = read.body_size
-        """Bytes of its body as it came, perhaps compressed."""
+        """Size of its body as received, perhaps compressed."""
         self.retries_here = 0
-        """How often it has come again in place, in order, since it was pulled."""
+        """How often it was redelivered in order, since it was pulled."""
         self.started_at_s: float | None = None
         """When a listener began with it, by the loop's clock."""
 
@@ -143,7 +143,7 @@ class Received:
 
     @property
     def body(self) -> bytes:
-        """What was sent, decompressed."""
+        """The body, decompressed."""
         if self._body is None:
             read = self._read
             body = self._raw[read.body_at : read.body_at + read.body_size]
@@ -155,7 +155,7 @@ class Received:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Everything that travels beside the body, RocketMQ's own names included."""
+        """All properties of the message, RocketMQ's own included."""
         if self._properties is None:
             read = self._read
             at = read.properties_at
@@ -182,7 +182,7 @@ class Received:
         """A number of the application's own."""
         return self._read.flag
 
-    # What became of it
+    # Outcome
 
     @property
     def queue(self) -> Queue:
@@ -285,7 +285,7 @@ class Received:
 
 
 def read_one(data: Buffer, broker: str, namespace: str = "") -> Received:
-    """The message that a broker asks about; MalformedContent if it is none."""
+    """The message that a broker asks about; MalformedContent if it cannot be parsed."""
     raw = bytes(data)
     read = _envelope(raw, 0)
     topic = read.topic.decode("utf-8", "surrogateescape")
@@ -295,7 +295,7 @@ def read_one(data: Buffer, broker: str, namespace: str = "") -> Received:
 def split(
     data: Buffer, queue: Queue | str, settlement: Settlement | None = None, namespace: str = ""
 ) -> list[Received]:
-    """The messages of an answer; MalformedContent if they are none.
+    """The messages of an answer; MalformedContent if they cannot be parsed.
 
     `queue` is the one that was pulled, or the name of the broker that has found them anywhere.
     """

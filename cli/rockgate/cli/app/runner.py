@@ -208,7 +208,7 @@ def finish(
     is_json: bool,
     show: Callable[[], None],
 ) -> None:
-    """Print what was found, in the form asked for, and end with a status that fits the errors."""
+    """Print the results in the requested format, and exit with a status that fits the errors."""
     from rockgate.cli.text import tables
 
     problems = list(errors)

@@ -22,7 +22,7 @@ app = typer.Typer(
 
 
 class Entity(StrEnum):
-    """What has configs, as a person writes it."""
+    """The types of resources with configs, as users write them."""
 
     TOPIC = "topic"
     BROKER = "broker"

@@ -41,7 +41,7 @@ rockgate consume orders --from-beginning --exit-at-end --json | rockgate produce
 
 
 class Acks(StrEnum):
-    """Who must have a record before it counts as sent."""
+    """Which replicas must have a record before it counts as sent."""
 
     ALL = "all"
     ONE = "1"
@@ -333,7 +333,7 @@ def _note_created(topic: str, count: int) -> None:
 
 
 def _note_broken_off(topic: str, opened: Sequence[Producer], meter: Meter) -> None:
-    """Say what is sent for certain; what was on its way may be there as well."""
+    """Report what was certainly sent; records in flight may have been stored as well."""
     from rockgate.cli.text import tables
     from rockgate.cli.text.values import plural
 

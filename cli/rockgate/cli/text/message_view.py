@@ -37,7 +37,7 @@ def message_fields(message: MessageView, *, is_whole: bool) -> dict[str, Any]:
 
 
 def body_fields(body: bytes | None) -> dict[str, str | None]:
-    """The begin of a body: text, base64 where it is none, or null."""
+    """The start of a body: text, base64 if it is not text, or null."""
     if body is None:
         return {"body": None}
     text = _text(body)
@@ -63,7 +63,7 @@ def message_lines(message: MessageView) -> Iterable[tuple[str, str]]:
 
 
 def body_text(body: bytes | None, size: int) -> str:
-    """The begin of a body for people, with a word about what is left out."""
+    """The start of a body for people, with a note on what is left out."""
     if body is None:
         return "null"
     text = _text(body)

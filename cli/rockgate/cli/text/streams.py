@@ -27,7 +27,7 @@ OUT_SECONDS: Final = 1.0
 
 
 async def chunks(descriptor: int) -> AsyncIterator[bytes]:
-    """What can be read, as it comes, until the end."""
+    """Chunks as they arrive, until the end of input."""
     loop = asyncio.get_running_loop()
     waiting: asyncio.Queue[bytes | OSError] = asyncio.Queue()
     room = threading.Semaphore(_CHUNKS_AHEAD)

@@ -100,7 +100,7 @@ class Stop:
             loop.add_signal_handler(number, self._on_signal, number)
 
     async def asked(self) -> str:
-        """The name of the signal, once it has come."""
+        """The name of the signal, once it was received."""
         return await self._asked
 
     def _on_signal(self, number: signal.Signals) -> None:
@@ -114,7 +114,7 @@ class Stop:
 def _keep_up(
     resources: AsyncExitStack, store: Store, upkeep: dict[str, Callable[[], bool]]
 ) -> UpkeepSource:
-    """Have done now and then what is to be done, and return what tells of failures."""
+    """Start the periodic work, and return the metrics source for its failures."""
     steps, loop = Steps(store.clock), asyncio.get_running_loop()
     for name, step in upkeep.items():
         steps.add(name, step)
@@ -231,7 +231,7 @@ class Server:
         return store, *made[0]
 
     def standing(self) -> str:
-        """What `/ready` says: the phase, or what keeps a ready server from its work."""
+        """The answer of `/ready`: the phase, or what prevents a ready server from working."""
         return self._failing() or self.phase if self.phase == "ready" else self.phase
 
     def ready_line(self) -> str:

@@ -145,7 +145,7 @@ def _kind(setting: Setting) -> ConfigKind:
 
 
 def topic_defaults(config: Config) -> TopicDefaults:
-    """What topics have under these settings where their own configs say nothing."""
+    """The defaults of topic configs under these settings."""
     values = {
         name: show(_value(config, alias.setting))
         for name, topic_config in TOPIC_CONFIGS.items()

@@ -178,7 +178,7 @@ class KafkaAssembly:
         await listener.listen(connections.session, backlog=config.kafka.backlog)
 
     def upkeep(self) -> dict[str, Callable[[], bool]]:
-        """What is to be done now and then: a little at each call, true while there is more."""
+        """Periodic work: each call does a little, and returns true while there is more."""
         config, clock = self.config, self.store.clock
         expiry = ProducerExpiry(
             self.folds.producers,

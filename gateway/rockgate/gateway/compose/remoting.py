@@ -74,7 +74,7 @@ class RemotingAssembly:
         )
 
     def upkeep(self) -> dict[str, Callable[[], bool]]:
-        """Ask about half messages, and look for silent clients and locks now and then."""
+        """Check half messages, and expire silent clients and locks periodically."""
         services, clock = self._services, self._services.store.clock
         return {
             "clients": now_and_then(clock, services.clients.expire),

@@ -67,7 +67,7 @@ class Delivering:
         self._timer.cancel()
 
     def sooner(self) -> None:
-        """Look earlier: something was scheduled that is due before the next look."""
+        """Reset the timer: something was scheduled that is due before it fires."""
         if self._is_stopped or self._schedule.looks_at_ms <= self._deliveries.now_ms():
             return  # or a step is on its way
         self._timer.cancel()

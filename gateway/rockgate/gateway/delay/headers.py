@@ -156,7 +156,7 @@ def sifted(
 
 
 def waits_within(terms: Terms, now_ms: int) -> Wanted[Asked]:
-    """Return how records are looked at that come in now: none may wait for too long."""
+    """Return a reader of a record's delay; it raises if the delay is longer than allowed."""
 
     def wanted(headers: tuple[Header, ...]) -> Asked | None:
         asked = asked_of(headers)

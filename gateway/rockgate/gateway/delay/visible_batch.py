@@ -64,7 +64,7 @@ class VisibleBatches:
         self._cache.put(position, made, len(made) + _OVERHEAD)
 
     async def prepare(self, places: Iterable[Place]) -> None:
-        """Let a thread make what was noted; places of other entries are passed over."""
+        """Let a thread build the noted batches; other entries are skipped."""
         for position, _ in places:
             found = None if position in self._cache else self._lookup.entry(position)
             if found is None:

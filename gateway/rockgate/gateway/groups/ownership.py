@@ -23,7 +23,7 @@ class GroupRegister(Protocol):
     """Every group of the server, of any kind of members."""
 
     def hold(self, name: str, kind: GroupType) -> bool:
-        """Keep a group for one kind of members; False while it has others."""
+        """Reserve a group for one kind of members; False while it has others."""
 
     def release(self, name: str, kind: GroupType) -> None:
         """The last member of that kind is gone."""

@@ -20,7 +20,7 @@ _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked: the path without its query, and whether the body may be left out."""
+    """A request: the path without its query, and whether the body is to be left out."""
 
     path: str
     is_head: bool

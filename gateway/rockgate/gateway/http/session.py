@@ -98,12 +98,12 @@ class HttpSession(asyncio.Protocol):
             self._answer(request)
 
     def eof_received(self) -> bool:
-        """The peer has sent all it will: what is written still leaves, then all is closed."""
+        """The peer will send nothing more: close after everything is written."""
         self._is_half_closed = True
         return self._page is not None and not self._page.done()
 
     def close(self) -> None:
-        """Close after what is written has left."""
+        """Close after everything is written."""
         if self._transport is not None:
             self._transport.close()
 
@@ -123,7 +123,7 @@ class HttpSession(asyncio.Protocol):
         self._page.add_done_callback(lambda page: self._answer_late(request, page))
 
     def _answer_late(self, request: Request, page: "asyncio.Future[Answer]") -> None:
-        """A page that took its time is there; the connection may be gone by now."""
+        """A slow page is ready; the connection may be gone by now."""
         if page.cancelled():
             return
         try:
@@ -166,5 +166,5 @@ def _failed(request: Request) -> Answer:
 
 
 def refusal(refused: HeadRefused) -> Answer:
-    """The answer to a request that is none."""
+    """The answer to bytes that are not a request."""
     return Answer(status=refused.status, body=f"{refused.reason}\n".encode())

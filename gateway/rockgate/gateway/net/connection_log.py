@@ -37,11 +37,11 @@ class Lines:
         self._log.info("closed, %s %s%s", error, peer, self._hint(first_bytes))
 
     def cut_off(self, reason: str, peer: object) -> None:
-        """A connection is cut off by one of our bounds."""
+        """Log that a connection was closed because it exceeded a limit."""
         self._log.warning("closed, %s %s", reason, peer)
 
     def _hint(self, first_bytes: bytes) -> str:
-        """What a stream that is not the listener's looks like."""
+        """A hint if the first bytes belong to another protocol."""
         if first_bytes[:2] == b"\x16\x03":
             return " hint='looks like TLS, but this listener is plaintext'"
         if first_bytes in _HTTP:

@@ -33,7 +33,7 @@ S = TypeVar("S", bound=OpenSession)
 
 
 class Connections(Generic[S]):
-    """Keeps sessions. Owned by the app, which also owns the listener before it."""
+    """Holds sessions. Owned by the app, which also owns the listener before it."""
 
     def __init__(self, *, connections_max: int, total_bytes_max: int, frame_bytes_max: int) -> None:
         self._connections_max = connections_max
@@ -68,7 +68,7 @@ class Connections(Generic[S]):
     # Called by sessions
 
     def opened(self, session: S) -> bool:
-        """Keep a new session, unless there are too many or the server stops."""
+        """Register a new session, unless there are too many or the server stops."""
         if self._is_draining:
             return False
         if len(self._sessions) >= self._connections_max:

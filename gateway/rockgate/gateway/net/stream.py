@@ -89,7 +89,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     )
 
     peer: P
-    """Who is there; said by `_begin`."""
+    """The peer; set by `_begin`."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
 
     @abstractmethod
     def _begin(self, local: Address, remote: Address) -> bool:
-        """Say who is there, and have the listener keep it; False turns it away."""
+        """Set the peer and register the session with the listener; False rejects the connection."""
 
     @abstractmethod
     def _accept(self, came: list[T]) -> None:
@@ -351,7 +351,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     # Time
 
     def _look(self) -> None:
-        """End a connection that is idle, too slow to send or too slow to read; else look again."""
+        """End a connection that is idle, too slow to send or too slow to read; else reschedule."""
         if self._is_closing:
             return
         verdict, seconds = self._watch.look(

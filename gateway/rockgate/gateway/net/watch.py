@@ -42,7 +42,7 @@ class Watch:
         has_partial: bool,
         is_busy: bool,
     ) -> tuple[Verdict | None, float]:
-        """What is over its time, if anything, and in how many seconds to look again.
+        """The limit that is exceeded, if any, and in how many seconds to check again.
 
         `unread_taken` is how much the client has taken in all, while it leaves too much unread.
         """

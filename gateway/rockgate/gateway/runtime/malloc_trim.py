@@ -28,7 +28,7 @@ STEP_SECONDS: Final = 0.002
 QUIET_SHARE: Final = 0.25
 """Of a core: who uses less is quiet. While a trim runs, whoever allocates waits, up to 80 ms."""
 PUT_OFF_MAX: Final = 30
-"""How many looks a trim waits for quiet at most."""
+"""How many checks a trim waits for an idle process, at most."""
 ROUNDS: Final = 6
 """How often it is given back after the process has grown."""
 _PAGE_SIZE: Final = os.sysconf("SC_PAGESIZE")
@@ -115,7 +115,7 @@ class Trimming:
             self._least = self._measure()
 
     def _is_quiet(self) -> bool:
-        """Whether the process has done little since the last look."""
+        """Whether the process has done little since the last check."""
         before, used = self._looked
         self._looked = (self._now(), self._processor())
         passed = self._looked[0] - before
@@ -123,7 +123,7 @@ class Trimming:
 
 
 class TrimmingThread:
-    """Looks now and then, from when it is made until it is stopped."""
+    """Checks periodically, from its creation until it is stopped."""
 
     def __init__(self, trimming: Trimming, seconds: float = LOOK_SECONDS) -> None:
         self._trimming = trimming

@@ -47,7 +47,7 @@ def tune_threads() -> None:
 
 
 def tune_collector() -> None:
-    """Collect young garbage as usual and old garbage seldom; what is there now is not looked at."""
+    """Collect young garbage as usual and old garbage rarely; existing objects are frozen."""
     gc.set_threshold(_YOUNG, _MIDDLE, _OLD)
     gc.collect()
     gc.freeze()
@@ -67,7 +67,7 @@ class Freezer:
         self._frozen_count = topic_count()
 
     def made(self, topic: object) -> None:
-        """Take note of a new topic."""
+        """Count a new topic."""
         count = self._topic_count()
         self._frozen_count = min(self._frozen_count, count)
         if count - self._frozen_count >= FREEZE_EVERY:

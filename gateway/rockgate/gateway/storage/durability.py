@@ -17,12 +17,12 @@ A = TypeVar("A")
 
 
 class Late(FlushTimeout):
-    """What is stored, and not known to be on disk in time."""
+    """Raised for an append that is stored, but was not flushed to disk in time."""
 
     def __init__(self, position: int, answer: Any) -> None:
         super().__init__(position)
         self.answer = answer
-        """What would have been said: where it lies is known."""
+        """The answer without the flush: its position in the log is known."""
 
 
 class Durability:
@@ -99,6 +99,6 @@ class _PendingAnswer(NamedTuple):
             self.future.set_exception(failure.with_traceback(None))
 
     def give_up(self) -> None:
-        """Say that the disk took too long."""
+        """Answer that the disk took too long."""
         if not self.future.done():
             self.future.set_exception(Late(self.position, self.answer))

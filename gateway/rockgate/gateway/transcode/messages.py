@@ -66,7 +66,7 @@ class Cut(NamedTuple):
     size: int
     message_count: int
     next_offset: int
-    """From where to read on: behind all that was looked at, wanted or not."""
+    """The offset to continue at: behind all messages that were read, wanted or not."""
 
 
 class Origin(NamedTuple):

@@ -135,7 +135,7 @@ class Transcoder:
         return messages
 
     def _keep(self, found: Slice, messages: Messages) -> None:
-        """Count what was made of it meanwhile."""
+        """Count the messages that were made of it in the meantime."""
         self.cache.put(found.unit.position, messages, messages.size)
         if messages.damage is not None:
             self._report(found, messages.damage)

@@ -16,7 +16,7 @@ from rockgate.store.api.topics import TopicLookup
 
 
 class TransactionIndex(Protocol):
-    """What is known of the transactions in partitions."""
+    """The state of the transactions in partitions."""
 
     def aborted(
         self, topic_id: bytes, queue_id: int, offset: int, end: int
@@ -25,7 +25,7 @@ class TransactionIndex(Protocol):
 
 
 class AbortedBatches:
-    """Says of a batch whether its transaction was aborted."""
+    """Returns whether the transaction of a batch was aborted."""
 
     def __init__(self, topics: TopicLookup, transactions: TransactionIndex) -> None:
         self._topics = topics

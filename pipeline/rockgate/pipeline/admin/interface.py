@@ -128,5 +128,5 @@ class Admin:
 
 
 def lag(committed: Mapping[tuple[str, int], int], ends: Mapping[tuple[str, int], int]) -> Offsets:
-    """How many records each partition has behind what was committed; never less than none."""
+    """How many records each partition has after the committed offset; never negative."""
     return {place: max(0, ends[place] - offset) for place, offset in committed.items()}

@@ -69,7 +69,7 @@ def _addresses(bootstrap: str, flag: str) -> list[tuple[str, int]]:
 
 
 class _NotKafka(Exception):
-    """What came back is no answer to a Metadata request."""
+    """The response is no answer to a Metadata request."""
 
 
 def _existing(connection: socket.socket, names: Sequence[str]) -> set[str]:

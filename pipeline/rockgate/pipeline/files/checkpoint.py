@@ -16,7 +16,7 @@ NAME = "job.json"
 
 
 def claim(checkpoint: Files, identity: Mapping[str, str]) -> None:
-    """Write down what this checkpoint is for, or compare with what was written."""
+    """Record the job of this checkpoint, or compare it with the recorded one."""
     if not checkpoint.exists(NAME):
         if checkpoint.folders("offsets") or checkpoint.exists("offsets"):
             raise WrongCheckpoint(

@@ -51,7 +51,7 @@ MARKS = (
     "__ORIGIN",
     "WAIT",
 )
-"""The headers that retrying adds: they tell of the letter, and are not the record's own."""
+"""The headers that retrying adds: they describe the dead letter, and are not the record's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class Options:
 
 
 def letters(records: DataFrame) -> DataFrame:
-    """Records of dead-letter topics as letters: what each says of itself, in columns."""
+    """Records of dead-letter topics, with their headers of the retries as columns."""
     headers = F.col("headers")
 
     def number(name: str) -> Column:
@@ -135,7 +135,7 @@ def letters(records: DataFrame) -> DataFrame:
 
 
 def chosen(found: DataFrame, where: str) -> DataFrame:
-    """The letters that are asked for."""
+    """The dead letters that match."""
     return found.where(where) if where else found
 
 
@@ -185,7 +185,7 @@ def records(
 def run(
     spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
 ) -> None:
-    """Say what there is, or send it back."""
+    """List the dead letters, or resend them."""
     options.check_words()
     _check_condition(spark, options)
     with Admin(spark, options.cluster) as admin:
@@ -322,7 +322,7 @@ class Step:
         """The step that an earlier run may have written in part."""
         self.sent = 0
         self.homeless = 0
-        """Letters that do not say where they came from."""
+        """Dead letters without an original topic."""
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         """Send one step."""

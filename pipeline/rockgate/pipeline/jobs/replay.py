@@ -74,7 +74,7 @@ class Options:
 
 
 def chosen(archived: DataFrame, selection: Selection) -> DataFrame:
-    """The rows of the archive that are asked for."""
+    """The selected rows of the archive."""
     found = archived
     if selection.topics:
         found = found.where(F.col("topic").isin(*selection.topics))

@@ -57,7 +57,7 @@ class Steering:
             self._thread.start()
 
     def end(self, *, is_urgent: bool) -> None:
-        """Refuse what is still offered; urgently, break off what runs."""
+        """Refuse further steps; urgently, also interrupt the one that runs."""
         self._answer("stop")
         if is_urgent:
             self._spark.interruptAll()

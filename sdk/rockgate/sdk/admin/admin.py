@@ -27,7 +27,7 @@ from rockgate.sdk.errors import Closed
 
 
 class Admin:
-    """Administration over one client; what it offers is in its parts."""
+    """Administration over one client; its parts have the operations."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Admin:
         self._was_opened = False
 
     async def open(self) -> Self:
-        """Begin; nothing is dialled before something is asked for."""
+        """Open; the first connection is made by the first request."""
         if self._was_opened:
             raise Closed("The admin is already open; it can be opened only once.")
         self._was_opened = True

@@ -20,7 +20,7 @@ class BrokerAdmin:
         return list((await self._calls.brokers()).values())
 
     async def runtime(self, broker: str) -> BrokerRuntime:
-        """What a broker's master says of itself."""
+        """What a broker's master reports about itself."""
         (address,) = await self._calls.masters(broker=broker)
         code = RequestCode.GET_BROKER_RUNTIME_INFO
         table = (await self._calls.read(address, code, KeyValues)).table

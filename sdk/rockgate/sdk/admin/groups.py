@@ -61,7 +61,7 @@ class GroupAdmin:
     async def create(
         self, group: str, settings: GroupSettings | None = None, *, cluster: str | None = None
     ) -> None:
-        """Create a group at every master; one that is there gets these settings."""
+        """Create a group at every master; an existing one gets these settings."""
         check_group(group)
         wanted = settings or GroupSettings()
         config = SubscriptionGroupConfig(
@@ -78,7 +78,7 @@ class GroupAdmin:
             await self._calls.ask(address, code, None, javajson.encode(config))
 
     async def delete(self, group: str, *, with_offsets: bool = False) -> None:
-        """Forget a group's settings at every master, and how far it is if so asked."""
+        """Delete a group's settings at every master, and its progress on request."""
         header = DeleteGroupHeader(group_name=group, clean_offset=with_offsets)
         for address in await self._calls.masters():
             await self._calls.ask(address, RequestCode.DELETE_SUBSCRIPTIONGROUP, header)

@@ -42,7 +42,7 @@ class TopicAdmin:
     ) -> None:
         """Create a topic at every master, or at those of a cluster or one broker.
 
-        A topic that is there gets these settings.
+        An existing topic gets these settings.
         """
         wanted = settings or TopicSettings()
         check_topic(topic)
@@ -59,7 +59,7 @@ class TopicAdmin:
         perm: int | None = None,
         attributes: Mapping[str, str] | None = None,
     ) -> None:
-        """Change what is given of a topic, wherever it is; the rest stays as it is there."""
+        """Change the given settings of a topic at all its brokers; the others stay as they are."""
         given = {
             "read_queues": read_queues,
             "write_queues": write_queues,
@@ -91,7 +91,7 @@ class TopicAdmin:
         return sorted(found.topic_list) if found is not None else []
 
     async def route(self, topic: str) -> Route:
-        """Where a topic is, as a name server says it now; UnknownTopic if there is none."""
+        """The current route of a topic, from a name server; UnknownTopic if there is none."""
         return await self._calls.client.routes.ask_again(topic)
 
     async def describe(self, topic: str) -> dict[str, TopicSettings]:
@@ -139,7 +139,7 @@ class TopicAdmin:
         try:
             return await self._calls.read(address, code, TopicConfig, TopicHeader(topic=topic))
         except NotSupported:
-            # Brokers before 5.0 tell of all topics or of none.
+            # Brokers before 5.0 list all topics or none.
             every = RequestCode.GET_ALL_TOPIC_CONFIG
             table = await self._calls.read(address, every, TopicConfigTable)
         config = table.topic_config_table.get(topic)

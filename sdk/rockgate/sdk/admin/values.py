@@ -45,7 +45,7 @@ class Broker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BrokerRuntime(msgspec.Struct, frozen=True, kw_only=True):
-    """What a broker says of itself."""
+    """What a broker reports about itself."""
 
     version: str
     booted_at: datetime | None
@@ -110,12 +110,12 @@ class GroupConnections(msgspec.Struct, frozen=True, kw_only=True):
     """The expression of each topic."""
     model: str | None
     consume_type: str | None
-    """CONSUME_PASSIVELY for listeners, CONSUME_ACTIVELY for who pulls by itself."""
+    """CONSUME_PASSIVELY for listeners, CONSUME_ACTIVELY for applications that pull."""
     start: str | None
 
 
 class RunningInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a consumer says of itself."""
+    """What a consumer reports about itself."""
 
     properties: Mapping[str, str]
     subscriptions: Mapping[str, str]
@@ -125,7 +125,7 @@ class RunningInfo(msgspec.Struct, frozen=True, kw_only=True):
     stats: Mapping[str, Mapping[str, float]]
     """Rates and times of each topic, by RocketMQ's names."""
     stack: str | None
-    """What its threads or tasks do, where that was asked for."""
+    """The stacks of its threads or tasks, if requested."""
 
 
 class DirectResult(msgspec.Struct, frozen=True, kw_only=True):

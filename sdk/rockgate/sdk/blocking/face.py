@@ -29,11 +29,11 @@ class Over(Protocol[I_co]):
 
     @property
     def inner(self) -> I_co:
-        """What it is over; for the loop's thread alone."""
+        """The asynchronous object; for the loop's thread only."""
 
 
 class Waiting(Generic[I, P, R]):
-    """A coroutine function of what is inside, as a function that waits for its result."""
+    """A coroutine function of the asynchronous object, as a function that waits for its result."""
 
     def __init__(self, method: Callable[Concatenate[I, P], Coroutine[Any, Any, R]]) -> None:
         self.method = method
@@ -57,7 +57,7 @@ class Waiting(Generic[I, P, R]):
 
 
 class OnLoop(Generic[I, P, R]):
-    """A plain function of what is inside, called on the loop that it belongs to."""
+    """A plain function of the asynchronous object, called on its loop."""
 
     def __init__(self, method: Callable[Concatenate[I, P], R]) -> None:
         self.method = method
@@ -120,7 +120,7 @@ class Face:
         return self
 
     def close(self) -> None:
-        """Close what is behind it. The last to close ends the background loop."""
+        """Close the asynchronous object. The last to close ends the background loop."""
         self._close(self._opened.close)
 
     async def _open_inner(self) -> None:

@@ -173,7 +173,7 @@ class BlockingProducer(Face):
         return background.run(self._inner.reply(request, body, timeout_s=timeout_s))
 
     def recall(self, result: SendResult, *, timeout_s: float | None = None) -> str:
-        """Take back a message that was sent with a time, while it waits; returns its id."""
+        """Cancel a delayed message that is not due yet; returns its id."""
         return background.run(self._inner.recall(result, timeout_s=timeout_s))
 
     def queues(self, topic: str) -> Sequence[Queue]:

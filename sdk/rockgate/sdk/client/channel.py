@@ -41,7 +41,7 @@ class DeadlineExceeded(Exception):
 
 
 class Owner(Protocol):
-    """What a channel tells of."""
+    """Events of a channel."""
 
     address: str
 
@@ -118,7 +118,7 @@ class Channel(asyncio.Protocol):
         self._queue(len(body))
 
     def respond(self, request: Command, answer: Command) -> None:
-        """Answer a request of the peer's; one that reads no answers gets none."""
+        """Answer a request of the peer's, unless it reads no answers."""
         if not self.is_ready:
             return
         self._connection.respond(request, answer)
@@ -154,7 +154,7 @@ class Channel(asyncio.Protocol):
     # What the transport calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It is there."""
+        """The connection is established."""
         # No isinstance check: uvloop's transports have another class.
         self._transport = cast(asyncio.WriteTransport, transport)
         self._transport.set_write_buffer_limits(high=WRITE_BYTES_MAX)
@@ -200,7 +200,7 @@ class Channel(asyncio.Protocol):
         self.writable.set()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """It is gone."""
+        """The connection is lost."""
         address = self._owner.address
         why = "closed the connection" + (f": {error}" if error else "")
         if self.version is None and self._answers:
@@ -236,7 +236,7 @@ class Channel(asyncio.Protocol):
         self._connection.give_up(opaque)
 
     def _queue(self, size: int) -> None:
-        """Something was queued: what comes in one turn of the loop leaves together, or earlier."""
+        """Schedule a write: what is queued in one turn of the loop is written together."""
         self._queued_count += 1
         self._queued_bytes += size
         if self._queued_count >= FLUSH_COUNT or self._queued_bytes >= FLUSH_BYTES:

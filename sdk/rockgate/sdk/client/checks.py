@@ -39,7 +39,7 @@ _running: Final[set[str]] = set()
 come to another client of the group."""
 
 Checker = Callable[[Received], Awaitable[Outcome]]
-"""Says what became of the local transaction of a message. It is asked again if that is UNKNOWN."""
+"""Returns the state of the local transaction of a message. It is called again after UNKNOWN."""
 
 
 def block_began(message_id: str) -> None:
@@ -85,7 +85,7 @@ class Checks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def add(self, group: str, group_checker: GroupChecker) -> None:
-        """From now on this answers for the group, whose name is the one that travels."""
+        """Answer checks for the group with this from now on; `group` is its name on the wire."""
         self._checkers[group] = group_checker
 
     def remove(self, group: str) -> None:

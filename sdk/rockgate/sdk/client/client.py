@@ -126,7 +126,7 @@ class Client:
     # Life
 
     async def open(self) -> Self:
-        """Begin the upkeep. Nothing is dialled before something is asked for."""
+        """Begin the upkeep. The first connection is made by the first request."""
         if self.is_closed or self._upkeep.is_started:
             raise Closed("The client is already open; a client can be opened only once.")
         self._upkeep.start()
@@ -233,7 +233,7 @@ class Client:
     # Consumers
 
     def add_consumer(self, group: str, consuming: GroupConsumer) -> None:
-        """Say in heartbeats that this group is consumed in here; one consumer for each group."""
+        """Include a consumer group in heartbeats; a client has one consumer for each group."""
         self.consumers.add(group, consuming)
 
     def remove_consumer(self, group: str) -> None:

@@ -169,7 +169,7 @@ class Link:
         return answer
 
     async def connect(self, timeout_s: float) -> None:
-        """Have a connection, if there is none."""
+        """Connect, if there is no connection."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._opened()

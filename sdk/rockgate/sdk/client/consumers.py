@@ -49,7 +49,7 @@ class Consumers:
         return self._by_group.keys()
 
     def add(self, group: str, consuming: GroupConsumer) -> None:
-        """From now on heartbeats tell of the group, whose name is the one that travels."""
+        """Include the group in heartbeats from now on, by its name on the wire."""
         if group in self._by_group:
             raise GroupTaken(
                 f"The client already has a consumer of group {group}. "

@@ -49,7 +49,7 @@ class InFlight:
         return True
 
     async def take(self, size: int) -> None:
-        """The same, waiting for it; what was taken must be given back."""
+        """The same, but wait for it; what was acquired must be released."""
         if self.try_take(size):
             return
         if len(self._waiting) >= self._waiting_max:

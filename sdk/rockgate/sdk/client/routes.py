@@ -68,7 +68,7 @@ class _Known:
 
 
 class Routes:
-    """The routes that were asked for, by topic."""
+    """The known routes, by topic."""
 
     def __init__(
         self, name_servers: NameServers, on_change: Callable[[str], None] = lambda _: None
@@ -90,7 +90,7 @@ class Routes:
         }
 
     def known(self, topic: str) -> Route | None:
-        """The route of a topic that may be written, if it need not be asked for."""
+        """The cached route of a topic that may be written, if there is one."""
         found = self._known.get(topic)
         if found is None or not found.route.queues:
             return None
@@ -116,7 +116,7 @@ class Routes:
             return borrowed.route
 
     async def readable(self, topic: str) -> Route:
-        """Where to read, asked for only if it is not known; UnknownTopic if there is no topic."""
+        """The route for reading, queried only if it is not cached; UnknownTopic if none exists."""
         known = self._known.get(topic)
         if known is not None and not known.route.is_borrowed:
             return known.route
@@ -137,7 +137,7 @@ class Routes:
         return route
 
     async def _ask_once(self, topic: str) -> Route:
-        """The route as a name server says it now; all who ask meanwhile get the same answer."""
+        """Query the route from a name server; concurrent callers share one query."""
         task = self._asking.get(topic)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._find(topic))
@@ -151,7 +151,7 @@ class Routes:
             raise Closed("The client was closed.") from None
 
     async def refresh(self) -> None:
-        """Refresh every route; one that cannot be queried stays as it was."""
+        """Refresh every route; one that cannot be queried stays the same."""
         topics = list(self._known)
         found = await asyncio.gather(*map(self._ask_once, topics), return_exceptions=True)
         failures: list[Exception] = []
@@ -169,12 +169,12 @@ class Routes:
             _log.warning("could not refresh %d routes: %s", len(failures), failures[0])
 
     def cancel(self) -> None:
-        """Give up what is being asked for, soon."""
+        """Cancel the queries under way, soon."""
         for task in list(self._asking.values()):
             task.cancel()
 
     async def close(self) -> None:
-        """Give up what is being asked for."""
+        """Cancel the queries under way."""
         tasks = list(self._asking.values())
         self.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -213,7 +213,7 @@ class Routes:
 
 
 def route_of(topic: str, data: RouteData, *, is_borrowed: bool = False) -> Route:
-    """What a name server says of a topic, as far as it can be believed."""
+    """The route in a name server's answer, after validation."""
     brokers = brokers_of(data.broker_datas)
     masters = {name: found[MASTER] for name, found in brokers.items() if MASTER in found}
     writable: dict[str, int] = {}

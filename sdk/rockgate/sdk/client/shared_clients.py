@@ -53,7 +53,7 @@ async def _acquire(name_servers: str | Sequence[str], instance: str | None = Non
 
 
 def _release(client: Client) -> bool:
-    """One user less; whether it was the last, who is to close it."""
+    """Remove one user; return whether it was the last, which must close the client."""
     with _lock:
         clients = _by_loop.get(asyncio.get_running_loop(), {})
     for key, shared in clients.items():
@@ -67,7 +67,7 @@ def _release(client: Client) -> bool:
 
 
 class Lease:
-    """The client that something works over: one that was given, or the shared one."""
+    """The client to use: one that was given, or the shared one."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Consuming: which member reads which queue, what is cached of it, and what is finished."""
+"""Consuming: allocation of queues to members, pulling, caching, delivery and progress."""

@@ -32,7 +32,7 @@ class Allocation(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called; members of a group should use the same."""
+        """Its name; members of a group should use the same strategy."""
 
     def allocate(
         self, group: str, member: str, queues: Sequence[Queue], members: Sequence[str]

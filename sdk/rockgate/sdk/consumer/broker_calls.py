@@ -265,7 +265,7 @@ class BrokerCalls:
                 checked(code, link.address, answer)
 
     async def lock(self, queues: Iterable[Queue]) -> set[Queue]:
-        """Have queues for this client alone, for a minute; those that it has now."""
+        """Lock queues for this client, for a minute; returns those that are locked."""
         found: set[Queue] = set()
         for broker, part in by_broker(queues).items():
             link = await self._master(part[0])
@@ -279,7 +279,7 @@ class BrokerCalls:
         return found
 
     async def unlock(self, queues: Iterable[Queue]) -> None:
-        """Give queues up, so that another member can have them at once."""
+        """Unlock queues, so that another member can lock them at once."""
         for part in by_broker(queues).values():
             link = await self._master(part[0])
             code = RequestCode.UNLOCK_BATCH_MQ

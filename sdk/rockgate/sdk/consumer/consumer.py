@@ -135,7 +135,7 @@ class Consumer:
 
     @property
     def statistics(self) -> ConsumerStatistics:
-        """How it does now: rates over the last minute, what is cached, and how far it is behind."""
+        """Its current state: rates over the last minute, cached messages, and lag."""
         if self._member is None:
             return self._observation.figures()
         return self._observation.figures(self._member.holding.assignment, self._member.pull_counts)
@@ -314,7 +314,7 @@ class Consumer:
         self._subscriptions[topic] = subscription
 
     async def unsubscribe(self, topic: str) -> None:
-        """Consume a topic no more; its listener stays, for what is still on its way."""
+        """Stop consuming a topic; its listener stays for messages that are already pulled."""
         await self._life.settled()
         self._life.check_alive()
         if self._member is not None:

@@ -36,7 +36,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Dispatch(Protocol):
-    """Who has messages consumed."""
+    """Has messages consumed."""
 
     def submit(
         self,
@@ -44,7 +44,7 @@ class Dispatch(Protocol):
         settlement: QueueSettlement,
         messages: Sequence[Received],
     ) -> None:
-        """Have messages of one queue consumed."""
+        """Deliver messages of one queue."""
 
 
 @dataclass(frozen=True, slots=True)

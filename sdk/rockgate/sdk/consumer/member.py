@@ -191,13 +191,13 @@ class Member:
             self._rounds.wake()
 
     def resumed(self) -> None:
-        """What was paused is pulled again, after a round that begins at once."""
+        """Pull paused topics again, after a round that begins at once."""
         self._rounds.wake()
 
     # Heartbeats and brokers' requests
 
     def data(self) -> ConsumerData:
-        """What is consumed here, as a heartbeat says it."""
+        """The subscriptions for heartbeats."""
         data = self.settings.data(self._group)
         data.subscription_data_set = [
             each.data(self._version) for each in self._subscriptions.values()

@@ -28,7 +28,7 @@ COMPRESS_OVER = 4096
 
 
 class Observation:
-    """The observers of one consumer, and what has to be ended with it."""
+    """The observers of one consumer, which are closed with it."""
 
     def __init__(
         self,
@@ -80,12 +80,12 @@ class Observation:
         )
 
     async def close(self, timeout_s: float) -> None:
-        """Write what is left of the trace, if that can be done in time."""
+        """Send the rest of the trace, if that can be done in time."""
         if self._tracer is not None:
             await self._tracer.close(timeout_s)
 
     def cancel(self) -> None:
-        """Give up what is left."""
+        """Discard the rest."""
         if self._tracer is not None:
             self._tracer.cancel()
 

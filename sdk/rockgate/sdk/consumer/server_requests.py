@@ -53,11 +53,11 @@ _log: Final = logging.getLogger(__name__)
 
 
 class AskedQueues(Protocol):
-    """The queues of a member, and how far it is in them."""
+    """The queues of a member, and its progress in them."""
 
     @property
     def assignment(self) -> Assignment[Received]:
-        """What is cached of each queue."""
+        """The cache of each queue."""
 
     @property
     def offsets(self) -> Offsets:
@@ -69,7 +69,7 @@ class AskedQueues(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedMember:
-    """What is asked about."""
+    """The consumer that requests are about."""
 
     settings: ConsumerSettings
     queues: AskedQueues

@@ -74,7 +74,7 @@ class Start(Enum):
 
 
 class OffsetStore(Protocol):
-    """Keeps the offsets of one group. Queues carry the names of topics as they travel."""
+    """Stores the offsets of one group. Queues have the names of topics on the wire."""
 
     async def load(self) -> None:
         """Make ready; once, when the consumer is opened. What this raises ends that."""
@@ -86,7 +86,7 @@ class OffsetStore(Protocol):
         """
 
     async def save(self, offsets: Mapping[Queue, int]) -> None:
-        """Keep these; what this raises is logged, and they are to be saved again later."""
+        """Save these; an error is logged, and they are saved again later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,9 +125,9 @@ class ConsumerSettings:
     pull_interval_s: float = 0.0
     """How long after one that brought messages the next pull follows; else at once."""
     pulls_carry_expression: bool = False
-    """Whether each pull says what is subscribed; else the broker goes by heartbeats."""
+    """Whether each pull carries the subscription; else the broker uses that of heartbeats."""
     unit_mode: bool = False
-    """What heartbeats say of it, for clusters that are divided into units."""
+    """The unit mode in heartbeats, for clusters that are divided into units."""
     batch_max: int = 1
     """How many messages a listener is given at once, at most."""
     workers: int = 20
@@ -186,7 +186,7 @@ class ConsumerSettings:
 
     @property
     def retry_count_max(self) -> int:
-        """How often a message may come again; -1 without end."""
+        """How often a message may be redelivered; -1 without limit."""
         if self.tries_max is not None:
             return self.tries_max
         return -1 if self.is_orderly else RETRY_COUNT_MAX
@@ -197,7 +197,7 @@ class ConsumerSettings:
         return Start.TIME if isinstance(self.start, datetime) else self.start
 
     def data(self, group: str) -> ConsumerData:
-        """What a heartbeat says of it, besides what is subscribed."""
+        """Its description in heartbeats, besides the subscriptions."""
         return ConsumerData(
             group_name=group,
             message_model=self.model.value,

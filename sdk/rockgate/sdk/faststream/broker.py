@@ -194,7 +194,7 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
         exc_val: BaseException | None = None,
         exc_tb: TracebackType | None = None,
     ) -> None:
-        """Let handlers finish, commit and leave the groups; what was not finished comes again."""
+        """Let handlers finish, commit and leave the groups; unfinished messages are redelivered."""
         consumers, self._consumers = self._consumers, {}
         closing = (each.close(self._graceful_s) for each in consumers.values())
         await asyncio.gather(*closing)

@@ -30,7 +30,7 @@ Translate: TypeAlias = Callable[[Any], Awaitable[Any]]
 
 @dataclass(slots=True)
 class Decision:
-    """What becomes of one delivery; the first decision counts."""
+    """The outcome of one delivery; the first decision counts."""
 
     status: AckStatus | None = None
     after: timedelta | None = None

@@ -142,7 +142,7 @@ class Tracer:
             self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def close(self, timeout_s: float) -> None:
-        """Send what is left, if that can be done in time."""
+        """Send the rest, if that can be done in time."""
         self._is_closing.set()
         if self._task is None:
             return
@@ -156,7 +156,7 @@ class Tracer:
             )
 
     def cancel(self) -> None:
-        """Give up what is left."""
+        """Discard the rest."""
         self._is_closing.set()
         if self._task is not None:
             self._task.cancel()
@@ -187,7 +187,7 @@ class Tracer:
 
 
 def _messages(topic: str, records: Sequence[Record]) -> list[Message]:
-    """As few messages as hold the records; each tells of one topic."""
+    """As few messages as can hold the records; each is about one topic."""
     by_topic: dict[str, list[Record]] = {}
     for record in records:
         by_topic.setdefault(record.topic, []).append(record)

@@ -45,7 +45,7 @@ _GAUGES: Final[dict[str, tuple[str, Callable[[ConsumerStatistics], float]]]] = {
 
 
 class Counted(Protocol):
-    """A consumer, as far as it is looked at here."""
+    """What is read of a consumer here."""
 
     @property
     def statistics(self) -> ConsumerStatistics:

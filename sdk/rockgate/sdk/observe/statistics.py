@@ -69,7 +69,7 @@ class TopicStatistics:
     ok_rate: float
     """Messages that listeners finished."""
     failed_rate: float
-    """Messages that are to come again."""
+    """Messages to be redelivered."""
     consume_s: float
     """How long a listener took for a message."""
     pulled_count: int
@@ -90,7 +90,7 @@ class ConsumerStatistics:
     cached_size: int = 0
     """Bytes of their bodies."""
     lag_count: int = 0
-    """Messages that brokers have beyond those that were pulled, as they said last."""
+    """Messages at brokers beyond those pulled, as last reported."""
     failed_pull_count: int = 0
     held_back_counts: dict[str, int] = field(default_factory=dict)
     """How often a queue was not pulled because a limit was reached, by limit."""
@@ -129,7 +129,7 @@ class Statistics:
             found.failed.add(now_s, failed)
 
     def topics(self, now_s: float) -> dict[str, TopicStatistics]:
-        """What is known of each topic."""
+        """The statistics of each topic."""
         return {
             topic: TopicStatistics(
                 pull_rate=found.pulled.rate(now_s),

@@ -70,7 +70,7 @@ class SpanHook(SendHook):
         self._common = _common("send", client_id, namespace)
 
     def before_send(self, sending: Sending) -> None:
-        """Begin the span, and have its context travel."""
+        """Begin the span, and add its context to the messages."""
         from opentelemetry import propagate, trace
 
         topic = sending.messages[0].topic

@@ -28,7 +28,7 @@ def penalty_s(latency_s: float) -> float:
 
 
 class Faults:
-    """Until when each broker is passed over."""
+    """Until when each broker is avoided."""
 
     def __init__(self, *, is_on: bool) -> None:
         self.is_on = is_on
@@ -46,10 +46,10 @@ class Faults:
         self._latency_s[broker] = latency_s
 
     def is_avoided(self, broker: str, now: float) -> bool:
-        """Whether it is passed over now, while there is another."""
+        """Whether it is avoided now, while there is another."""
         return self._until.get(broker, 0.0) > now
 
     def better_half(self, brokers: Collection[str]) -> set[str]:
-        """The quicker half of brokers that all are to be passed over; one at least."""
+        """The faster half of brokers that are all to be avoided; at least one."""
         by_latency = sorted(brokers, key=lambda broker: (self._latency_s.get(broker, 0.0), broker))
         return set(by_latency[: max(1, len(by_latency) // 2)])

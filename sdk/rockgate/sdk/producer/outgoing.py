@@ -35,7 +35,7 @@ _BATCHED_SIZE: Final = 22
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One request to send, whatever queue it goes to."""
+    """One send request, independent of its queue."""
 
     topic: str
     code: int
@@ -53,7 +53,7 @@ class Outgoing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Whether it is half a message with a delay, which only rockgate keeps."""
 
     def fields(self, group: str, topic: str, queue: Queue) -> Fields:
-        """Its header, on the way to this queue; the topic's name is the one that travels."""
+        """The header fields for this queue; the topic's name is the one on the wire."""
         return headers.write(
             SendHeaderV2(
                 producer_group=group,

@@ -275,7 +275,7 @@ class Producer:
         return await self._open.single(message, None, timeout_s, more=more, code=code)
 
     async def recall(self, result: SendResult, *, timeout_s: float | None = None) -> str:
-        """Take back a message that was sent with a time, while it waits; returns its id."""
+        """Cancel a delayed message that is not due yet; returns its id."""
         sender = self._open
         with sender.open_calls:
             return await sender.router.recall(result, timeout_s)
@@ -303,7 +303,7 @@ class Producer:
         )
 
     def _hooks_over(self, client: Client) -> list[SendHook]:
-        """The application's, and those of what was asked for besides."""
+        """The application's hooks, and those of the trace and telemetry."""
         found = list(self._hooks)
         spans = telemetry.hook(
             self._tracer_provider, client_id=client.id, namespace=self._namespace

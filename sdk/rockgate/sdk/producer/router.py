@@ -54,11 +54,11 @@ CURED_ELSEWHERE: Final = frozenset(
 TIMED_SINCE: Final = 412
 """The number of RocketMQ 5.0.0 (its snapshots too) in the header of every command."""
 OUR_LANGUAGE: Final = "PYTHON"
-"""What rockgate says that it is written in; Apache's brokers say JAVA."""
+"""The language in rockgate's answers; Apache's brokers say JAVA."""
 ROUTE_AGAIN_S_MAX: Final = 0.5
 """How long a try waits for a name server to say whether the route has changed."""
 TOLD_MAX: Final = 8
-"""Attempts that an error tells of: the last ones."""
+"""How many attempts an error lists: the last ones."""
 
 Selector = Callable[[Sequence[Queue]], Queue]
 """Chooses one of a topic's queues."""
@@ -127,7 +127,7 @@ class Router:
                 tries_left -= 1
             except (Unreachable, TimedOut) as lost:
                 error = lost
-                # What was never sent is not a try: within the budget the broker may come back.
+                # An attempt that was never sent does not count: the broker may recover in time.
                 tries_left -= not (isinstance(lost, Unreachable) and lost.retry_in_s > 0)
             if error is not None:
                 attempts.append(f"{queue.broker}: {error}")
@@ -192,12 +192,12 @@ class Router:
             raise Refused(f"recall from {result.queue.topic}", answer.code, reason) from None
 
     async def link(self, queue: Queue, budget: Budget) -> Link:
-        """The connection to the broker of a queue; one that is unknown is asked for once more."""
+        """The connection to the broker of a queue; for an unknown broker the route is refreshed."""
         route = await self.route(queue.topic, budget)
         return self._client.broker(await self._address(route, queue, budget))
 
     async def route(self, topic: str, budget: Budget, *, anew: bool = False) -> Route:
-        """Who has the topic, if that is known in time; its queues have the topic's plain name."""
+        """The route of the topic, if known in time; its queues have the topic's plain name."""
         routes = self._client.routes
         name = wrap(self._namespace, topic)
         try:
@@ -226,7 +226,7 @@ class Router:
         return cached[1]
 
     async def _address(self, route: Route, queue: Queue, budget: Budget) -> str:
-        """Where the queue's broker is; one that is unknown is asked for once more."""
+        """The address of the queue's broker; for an unknown broker the route is refreshed."""
         if queue.broker not in route.addresses:
             route = await self.route(queue.topic, budget, anew=True)
         address = route.addresses.get(queue.broker)
@@ -336,7 +336,7 @@ class Router:
         await self._client.pause(max(0.0, min(error.retry_in_s, budget.left_s)))
 
     async def _route_again(self, topic: str, route: Route, budget: Budget) -> Route:
-        """Who has the topic now, before the next attempt."""
+        """Refresh the route of the topic before the next attempt."""
         try:
             # The brokers that are left may well take it while no name server answers.
             soon = Budget(min(budget.left_s, ROUTE_AGAIN_S_MAX))
@@ -359,12 +359,12 @@ class Budget:
 
     @property
     def used_s(self) -> float:
-        """What of it is gone."""
+        """The seconds used so far."""
         return self._loop.time() - self._began
 
     @property
     def left_s(self) -> float:
-        """What of it is left; less than nothing when it is used up."""
+        """The seconds left; negative when it is used up."""
         return self._seconds - self._loop.time() + self._began
 
 

@@ -49,7 +49,7 @@ class HalfSender(Protocol):
 
 
 class Transaction:
-    """One half message and what becomes of it."""
+    """One half message and its outcome."""
 
     def __init__(self, group: str, topic: str, sender: HalfSender) -> None:
         """`group` and `topic` are the names that travel."""

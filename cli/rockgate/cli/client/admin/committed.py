@@ -43,7 +43,7 @@ class Membership(NamedTuple):
 async def fetch(
     cluster: Cluster, group_id: str, places: Collection[Place] | None = None
 ) -> dict[Place, int]:
-    """What the group committed for these partitions, or for all; what it did not is left out."""
+    """The group's offsets of these partitions, or of all; those without one are left out."""
 
     async def ask(broker: Broker) -> dict[Place, int]:
         topics = None if places is None else by_topic(list(places))
@@ -88,7 +88,7 @@ async def commit(
     offsets: Mapping[Place, int],
     membership: Membership | None = None,
 ) -> dict[Place, Refused | None]:
-    """Commit offsets; gives what became of each."""
+    """Commit offsets; returns the outcome of each."""
     as_whom = membership or Membership()
 
     async def ask(broker: Broker) -> dict[Place, Refused | None]:
@@ -126,7 +126,7 @@ async def commit(
 async def forget(
     cluster: Cluster, group_id: str, places: Collection[Place]
 ) -> dict[Place, Refused | None]:
-    """Forget what the group committed for these partitions; gives what became of each."""
+    """Delete the group's offsets of these partitions; returns the outcome of each."""
 
     async def ask(broker: Broker) -> dict[Place, Refused | None]:
         request = OffsetDeleteRequest(

@@ -27,7 +27,7 @@ from rockgate.protocol.kafka.messages.list_config_resources import (
 
 
 class ResourceType(IntEnum):
-    """What can have configs, by the number on the wire."""
+    """The types of resources with configs, by the number on the wire."""
 
     TOPIC = 2
     BROKER = 4
@@ -76,7 +76,7 @@ class Change(IntEnum):
 
 
 class Resource(NamedTuple):
-    """What has configs: a topic, a broker by its number, a group; a broker "" is all of them."""
+    """A resource with configs: a topic, a broker by number ("" for all brokers), a group."""
 
     kind: ResourceType
     name: str
@@ -181,7 +181,7 @@ async def alter(
 
 
 async def resources(cluster: Cluster, kinds: Sequence[ResourceType]) -> list[Resource]:
-    """What there is of these kinds; a server that cannot list them is asked for topics alone."""
+    """The resources of these types; a server that cannot list them is asked for topics only."""
     broker = await cluster.anyone()
     if await broker.serves(ApiKey.LIST_CONFIG_RESOURCES, version_min=1):
         request = ListConfigResourcesRequest(resource_types=[int(kind) for kind in kinds])

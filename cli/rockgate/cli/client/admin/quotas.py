@@ -1,4 +1,4 @@
-"""Client quotas on the wire: who may produce, fetch and ask how much."""
+"""Client quotas on the wire: describes and alters them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

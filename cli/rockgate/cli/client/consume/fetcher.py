@@ -84,7 +84,7 @@ class Fetcher:
         self._under_way.clear()
 
     async def poll(self) -> list[Chunk]:
-        """What came first, from any leader; nothing when none has news within its waiting time."""
+        """The first answer of any leader; nothing if none has records within its waiting time."""
         if not self._positions:
             await asyncio.sleep(self._wait_ms / 1000)
             return []

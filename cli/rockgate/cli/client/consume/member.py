@@ -89,7 +89,7 @@ class Member:
             try:
                 places = await self._join_once(broker)
             except Unreachable:
-                # It went away meanwhile: whether it comes back is checked at the top.
+                # It is gone in the meantime: whether it returns is checked at the top.
                 await asyncio.sleep(_PAUSE_S)
             except Refused as error:
                 if error.code in _FORGOTTEN:

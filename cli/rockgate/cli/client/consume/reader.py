@@ -182,7 +182,7 @@ class Reader:
             is_whole, records = len(records) <= left, records[:left]
         end = self._ends.get(chunk.place)
         if end is not None:
-            # What came in after the start is not ours to show.
+            # Records that arrived after the start are not printed.
             remaining = [record for record in records if record.offset < end]
             is_whole, records = is_whole and len(remaining) == len(records), remaining
         if records:

@@ -165,7 +165,7 @@ class Cluster:
         return tuple(self._nodes)
 
     async def coordinator(self, key: str, kind: CoordinatorType = CoordinatorType.GROUP) -> Broker:
-        """The broker that keeps a group or a transactional id, as soon as there is one."""
+        """The coordinator of a group or a transactional id, as soon as there is one."""
         async with self.deadline(f"a coordinator for {kind.of(key)}") as pauses:
             while True:
                 try:
@@ -220,7 +220,7 @@ class Cluster:
         places: Collection[Place],
         ask: Callable[[Broker, list[Place]], Awaitable[Mapping[Place, R | Refused]]],
     ) -> dict[Place, R | Refused]:
-        """Do `ask` for each partition at its leader; what moved meanwhile is asked again."""
+        """Call `ask` for each partition at its leader; repeat it for partitions that moved."""
         done: dict[Place, R | Refused] = {}
         pending = list(dict.fromkeys(places))
         async with self.deadline("partition leaders") as pause:

@@ -73,7 +73,7 @@ class Refused(ClientError):
         super().__init__(f"{text[:1].upper()}{text[1:]} ({name(code)})")
 
     def about(self, what: str) -> "Refused":
-        """The same error, with what it is about."""
+        """The same error, with its subject."""
         return Refused(self.code, self.message, what=what)
 
     def at(self, place: tuple[str, int]) -> "Refused":

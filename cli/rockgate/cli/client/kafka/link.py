@@ -39,7 +39,7 @@ class Link(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Give every answer that `data` completes to who waits for it."""
+        """Pass every answer that `data` completes to its waiter."""
         if self._first is not None and len(self._first) < FIRST_BYTES:
             self._first = (self._first + data)[:FIRST_BYTES]
         try:

@@ -190,7 +190,7 @@ class Producer:
         return view
 
     async def _send_once(self, waiting: list[int]) -> ClientError | None:
-        """One request to each leader; the error of what has to be sent again, if anything has."""
+        """Send one request to each leader; return the error of what has to be resent, if any."""
         assert self._view is not None, "not open"
         by_leader: dict[int, list[int]] = {}
         failure: ClientError | None = None

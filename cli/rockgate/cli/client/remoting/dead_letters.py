@@ -36,7 +36,7 @@ class LetterId(NamedTuple):
 
 
 class Filter(NamedTuple):
-    """Which dead letters are meant; what is not said holds for all."""
+    """A filter of dead letters; a missing field matches all."""
 
     topic: str | None = None
     key: str | None = None
@@ -108,7 +108,7 @@ async def read(
 
 
 async def show(remoting: RemotingConnection, id_: LetterId, *, preview: int) -> DeadLetter | None:
-    """One of them with properties and the begin of its body; None if there is none."""
+    """One of them with properties and the start of its body; None if there is none."""
     header = ReadDeadLettersHeader(
         group=id_.group, queue=id_.queue, offset=id_.offset, limit=1, preview=preview
     )

@@ -39,7 +39,7 @@ class Count(NamedTuple):
     """How many wait for one topic, by one kind of delay."""
 
     topic: str | None
-    """None: where they will be delivered to was not looked at."""
+    """None if their target topics were not read."""
     by: str
     due: tuple[int, ...]
     """In the order of DUE_NAMES."""

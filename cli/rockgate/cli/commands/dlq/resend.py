@@ -30,7 +30,7 @@ rockgate dlq resend billing/0/17 --to orders-fixed --again
 
 
 class Outcome(NamedTuple):
-    """What became of one dead letter."""
+    """The outcome of one dead letter."""
 
     id: LetterId
     resend: Resend | None

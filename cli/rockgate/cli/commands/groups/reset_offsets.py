@@ -164,7 +164,7 @@ class How:
 
 
 def _how(**given: Any) -> How:
-    """The one way that was asked for."""
+    """The one target that the options name."""
     from rockgate.cli.text import values
 
     chosen = [name for name, value in given.items() if value is not None and value is not False]

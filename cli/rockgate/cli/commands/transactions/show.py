@@ -181,7 +181,7 @@ async def find(
 
 
 def checked_kind(kind: str) -> None:
-    """End the command if a kind is none."""
+    """End the command if `--kind` has an unknown value."""
     if kind not in names.KINDS:
         runner.usage(f"Invalid --kind: expected half, kafka or all, got {kind!r}.")
 

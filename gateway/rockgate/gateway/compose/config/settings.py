@@ -38,7 +38,7 @@ class Setting:
         return environment_name(self.name)
 
     def read(self, given: object) -> object:
-        """The typed, bounded value of what was given; ValueError says what is wrong with it."""
+        """The given value, typed and within bounds; ValueError says what is wrong with it."""
         value = values.read(given, self.hint, values.units_of(self.field))
         if isinstance(value, int) and not isinstance(value, bool):
             if self.minimum is not None and value < self.minimum:

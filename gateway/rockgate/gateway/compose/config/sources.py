@@ -27,7 +27,7 @@ _NOT_SETTINGS = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """One setting as it was given: the name used, the value, and the source."""
+    """One given setting: the name used, the value, and the source."""
 
     name: str
     value: object

@@ -46,7 +46,7 @@ def read(given: object, hint: object, units: Mapping[str, int]) -> object:
 
 
 def show(value: object) -> str:
-    """The text that `read` would take back."""
+    """The text from which `read` makes the value again."""
     if value is None:
         return "none"
     return str(value).lower() if isinstance(value, bool) else str(value)

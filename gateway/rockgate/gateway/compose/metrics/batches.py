@@ -10,7 +10,7 @@ from rockgate.gateway.telemetry.exposition import Exposition
 
 
 class BatchSource:
-    """Tells of batches that readers passed over."""
+    """Metrics of batches that readers skipped."""
 
     def __init__(self, threads: BatchThreads) -> None:
         self._threads = threads

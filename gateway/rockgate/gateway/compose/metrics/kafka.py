@@ -29,11 +29,11 @@ from rockgate.store.state.topic import Topic
 from rockgate.store.store import Store
 
 _PIECE = 100
-"""Queues or offsets looked at before others may get their turn."""
+"""Queues or offsets counted before others may get their turn."""
 
 
 class RequestSource:
-    """Tells of requests and connections."""
+    """Metrics of requests and connections."""
 
     def __init__(
         self, *, stats: RequestStats, connections: KafkaConnections, throttling: Throttling
@@ -61,7 +61,7 @@ class RequestSource:
 
 
 class TopicSource:
-    """Tells of topics."""
+    """Metrics of topics."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class _Lags:
 
 
 class GroupSource:
-    """Tells of groups and how far behind they are."""
+    """Metrics of groups and their lag."""
 
     def __init__(
         self, *, groups: Groups, store: Store, empty: EmptyOffsets, config: MetricsConfig
@@ -153,7 +153,7 @@ class GroupSource:
         for name in list(self._groups.names()):
             view = self._groups.describe(name)
             if view is None:
-                # It went while others were looked at.
+                # It was deleted while others were read.
                 continue
             states[view.state.value] += 1
             yield from self._behind(name, lags)

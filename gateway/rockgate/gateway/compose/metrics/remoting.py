@@ -26,7 +26,7 @@ NO_ERRORS: Final = frozenset(
 
 
 class RequestSource:
-    """Tells of the requests and connections of one listener."""
+    """Metrics of the requests and connections of one listener."""
 
     def __init__(self, name: str, stats: RequestStats, connections: RemotingConnections) -> None:
         self._name = name
@@ -54,7 +54,7 @@ class RequestSource:
 
 
 class BrokerSource:
-    """Tells of what the broker does besides answering."""
+    """Metrics of what the broker does besides answering."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ class Failing(Protocol):
 
 
 class UpkeepSource:
-    """Tells of steps of upkeep that failed."""
+    """Metrics of failed steps of upkeep."""
 
     def __init__(self, *steps: Failing) -> None:
         self._steps = steps
@@ -33,7 +33,7 @@ class UpkeepSource:
 
 
 class StoreSource:
-    """Tells of the log and its files."""
+    """Metrics of the log and its files."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

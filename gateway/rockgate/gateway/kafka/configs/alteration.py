@@ -68,7 +68,7 @@ class ConfigRequests(Generic[Asked, Result, Response]):
         self._slicing = Slicing(response, result, is_changing=True)
 
     def handle(self, request: ConfigsRequest[Asked], call: Call) -> Response | Awaitable[Response]:
-        """Change configs, or only say whether they could be."""
+        """Change configs, or only validate the changes."""
         return in_slices(self._steps(request, call))
 
     def _steps(self, request: ConfigsRequest[Asked], call: Call) -> Steps[Response]:
@@ -92,7 +92,7 @@ class ConfigRequests(Generic[Asked, Result, Response]):
         return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: ConfigsRequest[Asked], code: ErrorCode) -> Response:
-        """Say the same of every resource."""
+        """Refuse every resource with the same error."""
         return self._response(
             responses=[self._answer(asked, code, code.meaning) for asked in request.resources]
         )
@@ -149,7 +149,7 @@ class Alteration(Generic[Asked, Result]):
             config = resources.config(asked.resource_name)
         except RequestError as missing:
             if missing.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                # Kafka tells of a wrong config first, and then that there is no such topic.
+                # Kafka reports a wrong config first, and an unknown topic after that.
                 self._plan(resources, {}, asked)
             raise
         _check_once(asked.configs)

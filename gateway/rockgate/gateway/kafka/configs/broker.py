@@ -17,11 +17,11 @@ class BrokerConfig:
     value: str | None
     default: str | None
     about: Callable[[], str]
-    """Says what it means. It may have to look that up, and few ever ask."""
+    """Returns the documentation. It may have to be looked up, and is rarely requested."""
     setting: str | None = None
     """The setting to change in order to change it; None if nothing does."""
     is_given: bool = False
-    """Whether a file, the environment or a flag says it, be it what the default says."""
+    """Whether a file, the environment or a flag sets it, even to its default."""
 
     @property
     def is_set(self) -> bool:

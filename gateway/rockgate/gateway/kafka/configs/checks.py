@@ -20,7 +20,7 @@ _QUOTED_MAX = 80
 
 
 class Known(Protocol):
-    """What there is to know of a config in order to check it."""
+    """What is needed to check a config."""
 
     @property
     def name(self) -> str:

@@ -25,7 +25,7 @@ _PARTITIONS_PER_COST = 50
 
 
 class ResourceType(IntEnum):
-    """What has configs, as Kafka numbers it."""
+    """The types of resources with configs, as Kafka numbers them."""
 
     TOPIC = 2
     BROKER = 4
@@ -58,14 +58,14 @@ class Resource(NamedResource, Protocol):
 
 Key: TypeAlias = tuple[int, str]
 KEY: Callable[[NamedResource], Key] = attrgetter("resource_type", "resource_name")
-"""What two mentions of one resource have in common."""
+"""Identifies a resource in a request."""
 
 
 class SavedConfigs(Protocol):
-    """What is set for resources that have no other record, by type and name."""
+    """Configs of resources that have no other record, by type and name."""
 
     def of(self, type_: int, name: str) -> Mapping[str, str]:
-        """What is set for a resource."""
+        """The configs set for a resource."""
         ...
 
     def names(self, type_: int) -> Iterator[str]:
@@ -73,7 +73,7 @@ class SavedConfigs(Protocol):
         ...
 
     def put(self, type_: int, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
-        """Replace what is set for some resources of a type; RequestError if none of it can be."""
+        """Replace the configs of some resources; RequestError if none of them can be changed."""
         ...
 
 
@@ -86,11 +86,11 @@ class Resources(Protocol):
         ...
 
     def config(self, name: str) -> Mapping[str, str]:
-        """What is set for one of them, or RequestError."""
+        """The configs set for one of them, or RequestError."""
         ...
 
     def text(self, config: Mapping[str, str], name: str) -> str:
-        """What a config is for one that has this set."""
+        """The value in effect of a config, given the configs set."""
         ...
 
     def cost(self, name: str) -> int:
@@ -98,7 +98,7 @@ class Resources(Protocol):
         ...
 
     def put(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
-        """Replace what is set for some of them; RequestError if none of it can be."""
+        """Replace the configs of some of them; RequestError if none of them can be changed."""
         ...
 
 
@@ -112,7 +112,7 @@ class TopicResources:
         self._defaults = defaults
 
     def config(self, name: str) -> Mapping[str, str]:
-        """What is set for a topic."""
+        """The configs set for a topic."""
         return self._find(name).config
 
     def text(self, config: Mapping[str, str], name: str) -> str:
@@ -151,7 +151,7 @@ class GroupResources:
         self._configs = configs
 
     def config(self, name: str) -> Mapping[str, str]:
-        """What is set for a group."""
+        """The configs set for a group."""
         if not name:
             raise RequestError(ErrorCode.INVALID_REQUEST, "A group resource requires a name.")
         return self._configs.of(ResourceType.GROUP, name)
@@ -165,7 +165,7 @@ class GroupResources:
         return CHANGE_COST
 
     def put(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
-        """Save what is set."""
+        """Save the configs."""
         return self._configs.put(ResourceType.GROUP, configs)
 
 
@@ -215,7 +215,7 @@ class Alterable:
 
 
 def unserved(resource_type: int) -> str:
-    """Why a resource is not looked at."""
+    """Why a resource is refused."""
     try:
         kind = ResourceType(resource_type).name.lower().replace("_", " ")
     except ValueError:
@@ -224,7 +224,7 @@ def unserved(resource_type: int) -> str:
 
 
 def check_broker(name: str, node_id: int) -> None:
-    """INVALID_REQUEST unless this is the broker, or all of them, that is meant."""
+    """INVALID_REQUEST unless the name is this broker's, or stands for all brokers."""
     if name not in ("", str(node_id)):
         raise RequestError(
             ErrorCode.INVALID_REQUEST,

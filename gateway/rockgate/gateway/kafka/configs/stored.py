@@ -1,4 +1,4 @@
-"""The configs of what has no other record: groups, by name. A fold (docs/internals/state.md)."""
+"""The fold of configs of resources without another record: groups (docs/internals/state.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = tuple[int, str]
 
 
 class ResourceConfigs:
-    """What was set, by the type and name of a resource. One with nothing set is not saved."""
+    """The configs set, by the type and name of a resource. One without any is not saved."""
 
     def __init__(self, journal: Journal) -> None:
         self._fold: KeyedFold[Key, dict[str, str]] = KeyedFold(
@@ -31,7 +31,7 @@ class ResourceConfigs:
         return self._fold
 
     def of(self, type_: int, name: str) -> Mapping[str, str]:
-        """What is set for a resource."""
+        """The configs set for a resource."""
         return self._fold.find((type_, name)) or {}
 
     def names(self, type_: int) -> Iterator[str]:

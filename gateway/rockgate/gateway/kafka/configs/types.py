@@ -50,7 +50,7 @@ class ConfigType:
     is_replicas: bool = False
     """Whether it is Kafka's list of throttled replicas: `*`, or partition:broker pairs."""
     pattern: str | None = None
-    """What else a text may look like besides its choices."""
+    """Further forms that a text may have besides its choices."""
     shape: str = ""
     """For people: what the pattern takes."""
 

@@ -48,5 +48,5 @@ class StoreProgress:
         self._progress.remove([Key(group, *partition) for partition in partitions])
 
     def delete(self, groups: Sequence[str]) -> None:
-        """Forget all that groups have committed."""
+        """Delete all offsets of groups."""
         self._progress.delete_groups(groups)

@@ -30,11 +30,11 @@ class MadeBatches(Protocol):
 
 
 class MessageTranscoder(Protocol):
-    """Knows how messages of the other side look as records."""
+    """Converts messages to records."""
 
     @property
     def cache(self) -> MadeBatches:
-        """What was made recently."""
+        """Recently built batches."""
 
     def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
         """Return one record batch of the first messages of a run, which are of one epoch.
@@ -79,7 +79,7 @@ class ConvertedBatches:
         at_least_one: bool,
         cold: list[Place] | None,
     ) -> tuple[list[Buffer], int]:
-        """Return what was found and what follows it, and the offset behind the last batch."""
+        """Return the batches from here on, and the offset behind the last one."""
         records: list[Buffer] = [*found.bodies]
         size, offset = found.size, found.next_offset
         while found.is_at_delayed:

@@ -43,8 +43,8 @@ Bounds = tuple[int, int, int]
 """Log start, high watermark, last stable offset."""
 
 Read = tuple[FetchedPartition, bool, int]
-"""What was read of a partition; whether more was there than the limits let through; and how many
-batches it is."""
+"""The answer for a partition; whether it has more than the limits allowed; and the number of
+batches."""
 
 SMALL_BYTES: Final = 1024
 """Batches smaller than this on average are joined: a copy costs less than sending many buffers."""
@@ -351,7 +351,7 @@ class Collector:
         return queues
 
     def _drop(self, wanted: Wanted) -> Finding:
-        """Forget what was found of a partition, and return it: it is looked at again."""
+        """Remove the finding of a partition, which is read again, and return it."""
         finding = self.found.pop(wanted)
         _, size, counted, batch_count, is_unknown = finding
         self._size -= size

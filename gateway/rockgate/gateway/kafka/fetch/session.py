@@ -67,7 +67,7 @@ class Wanted:
         self.log_start = UNSENT
 
     def noted(self) -> None:
-        """Take note that the queue has changed."""
+        """Note that the queue has changed."""
         session = self.session()
         if session is not None:
             session.note(self)
@@ -183,7 +183,7 @@ class FetchSession:
         return news
 
     def bind(self, wanted: Wanted, queue: Queue | None) -> None:
-        """Say which queue a partition is now: a topic may go, and come back as another."""
+        """Set the queue of a partition: its topic may be deleted and created again."""
         if queue is wanted.queue:
             return
         if self._is_watching:

@@ -129,7 +129,7 @@ class TimeSearch:
         return -1 if largest_ms is None else largest_ms
 
     async def _look(self, part: Slice, into: Callable[[Bounds], T]) -> T | None:
-        """Look into an entry, by a thread if it is heavy; None if it is passed over."""
+        """Search an entry, in a thread if it is heavy; None if it is skipped."""
         try:
             if not is_heavy(envelope.body_of(part.entry)):
                 with contextlib.suppress(BatchTooLarge):

@@ -30,7 +30,7 @@ from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreError
 
 PAGE_COUNT = 500
-"""Offsets, or groups, looked at before others get their turn."""
+"""Offsets, or groups, scanned before others get their turn."""
 log = logging.getLogger(__name__)
 
 Begins = Callable[[Key, Committed], int | None]
@@ -90,7 +90,7 @@ class Expiry:
     def step(self) -> bool:
         """Scan one page; return whether there are more in this round."""
         if self._offsets_at is not None:
-            # Further only when that is done: a page that fails is looked at again.
+            # Advance only when that is done: a page that fails is scanned again.
             next_at, page = self._progress.page(self._offsets_at, PAGE_COUNT)
             self._expire(page)
             self._offsets_at = next_at

@@ -1,4 +1,4 @@
-"""The fold of groups: what was last written down of each.
+"""The fold of groups: the last saved state of each.
 
 docs/internals/groups.md describes the bytes. A change begins with its format and kind:
 
@@ -96,7 +96,7 @@ class SavedGroups:
         return iter(self._by_name)
 
     def find(self, name: str) -> Record | None:
-        """What was written down of a group, or None."""
+        """The saved bytes of a group, or None."""
         held = self._by_name.get(name)
         if held is None:
             return None

@@ -164,7 +164,7 @@ class Groups:
         return self._ask(active, sync, Synced)
 
     def heartbeat(self, name: str, beat: MemberHeartbeat) -> ErrorCode:
-        """Say that a member is alive."""
+        """Handle a heartbeat of a member."""
         active = self._find(name)
         if active is None:
             return _UNKNOWN if name else ErrorCode.INVALID_GROUP_ID
@@ -179,7 +179,7 @@ class Groups:
         return self._ask(active, leave, list)
 
     def check_commit(self, name: str, commit: Commit) -> ErrorCode:
-        """Say whether these offsets may be committed."""
+        """Return whether these offsets may be committed."""
         active = self._find(name)
         if active is not None:
             return cast(ErrorCode, self._ask(active, commit, ErrorCode))
@@ -189,7 +189,7 @@ class Groups:
         return ErrorCode.ILLEGAL_GENERATION if self.describe(name) is None else _UNKNOWN
 
     def may_commit_from_outside(self, name: str) -> bool:
-        """Whether offsets may be committed by one who is no member: while there are none."""
+        """Whether a client outside the group may commit offsets: while it has no members."""
         return self.member_count(name) == 0
 
     def has_others(self, name: str, kind: GroupType) -> bool:
@@ -264,7 +264,7 @@ class Groups:
         self, deleting: Awaitable[None], gone: list[str], codes: list[ErrorCode]
     ) -> list[ErrorCode]:
         await deleting
-        # Who has joined meanwhile stays, without the offsets of before.
+        # Members that joined in the meantime stay, without the old offsets.
         self._forget([name for name in gone if not self.member_count(name)])
         return codes
 
@@ -385,7 +385,7 @@ def _tell(told: Iterable[Reply]) -> None:
 
 
 def saved_of(group: ClassicGroup) -> SavedGroup:
-    """What is written down of a group."""
+    """The saved record of a group."""
     if group.state is not GroupState.STABLE:
         return SavedGroup(CLASSIC, group.generation, group.protocol_type)
     return SavedGroup(

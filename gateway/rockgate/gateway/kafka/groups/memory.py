@@ -1,4 +1,4 @@
-"""What is remembered of groups while they have no members, and across restarts."""
+"""The saved state of groups, while they have no members and across restarts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup
 
 
 class Record(NamedTuple):
-    """What is known of a group that was written down."""
+    """The saved state of a group."""
 
     store_ms: int
     """When."""
@@ -24,7 +24,7 @@ class GroupMemory(Protocol):
         ...
 
     def find(self, name: str) -> Record | None:
-        """What was written down of a group, or None."""
+        """The saved bytes of a group, or None."""
         ...
 
     def save(self, name: str, group: SavedGroup) -> None:

@@ -85,7 +85,7 @@ class GroupProgress(Protocol):
         ...
 
     def delete(self, groups: Sequence[str]) -> Now[None]:
-        """Forget all that groups have committed."""
+        """Delete all offsets of groups."""
         ...
 
 

@@ -94,7 +94,7 @@ class AddPartitionsToTxn:
     def refuse(
         self, request: AddPartitionsToTxnRequest, code: ErrorCode
     ) -> AddPartitionsToTxnResponse:
-        """Say the same of every partition, and from v4 of the whole."""
+        """Refuse every partition, and from v4 the whole, with the same error."""
         code = coordinator_code(code)
         topics = _finish(_results(request.v3_and_below_topics, lambda name, index: code))
         return AddPartitionsToTxnResponse(error_code=code, results_by_topic_v3_and_below=topics)

@@ -53,7 +53,7 @@ class AlterClientQuotas:
     def handle(
         self, request: AlterClientQuotasRequest, call: Call
     ) -> AlterClientQuotasResponse | Awaitable[AlterClientQuotasResponse]:
-        """Set quotas, or only say whether they could be."""
+        """Set quotas, or only validate the changes."""
         return in_slices(self._steps(request, call))
 
     def _steps(
@@ -75,7 +75,7 @@ class AlterClientQuotas:
     def refuse(
         self, request: AlterClientQuotasRequest, code: ErrorCode
     ) -> AlterClientQuotasResponse:
-        """Say the same of every entity."""
+        """Refuse every entity with the same error."""
         return AlterClientQuotasResponse(
             entries=[_result(asked, code, code.meaning) for asked in request.entries]
         )

@@ -49,11 +49,11 @@ class AlterConfigs:
     def handle(
         self, request: AlterConfigsRequest, call: Call
     ) -> AlterConfigsResponse | Awaitable[AlterConfigsResponse]:
-        """Change configs, or only say whether they could be."""
+        """Change configs, or only validate the changes."""
         return self._requests.handle(request, call)
 
     def refuse(self, request: AlterConfigsRequest, code: ErrorCode) -> AlterConfigsResponse:
-        """Say the same of every resource."""
+        """Refuse every resource with the same error."""
         return self._requests.refuse(request, code)
 
 

@@ -66,7 +66,7 @@ class AlterReplicaLogDirs:
     def refuse(
         self, request: AlterReplicaLogDirsRequest, code: ErrorCode
     ) -> AlterReplicaLogDirsResponse:
-        """Say the same of every partition."""
+        """Refuse every partition with the same error."""
         return AlterReplicaLogDirsResponse(
             results=[
                 _result(topic, lambda _: code) for each in request.dirs for topic in each.topics

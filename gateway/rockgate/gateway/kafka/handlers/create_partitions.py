@@ -61,7 +61,7 @@ class CreatePartitions:
     def handle(
         self, request: CreatePartitionsRequest, call: Call
     ) -> CreatePartitionsResponse | Awaitable[CreatePartitionsResponse]:
-        """Let topics grow, or only say whether they could."""
+        """Add partitions, or only validate the request."""
         return in_slices(self._steps(request, call))
 
     def _steps(
@@ -83,7 +83,7 @@ class CreatePartitions:
         return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: CreatePartitionsRequest, code: ErrorCode) -> CreatePartitionsResponse:
-        """Say the same of every topic."""
+        """Refuse every topic with the same error."""
         return CreatePartitionsResponse(
             results=[_refused(topic.name, code, code.meaning) for topic in request.topics]
         )

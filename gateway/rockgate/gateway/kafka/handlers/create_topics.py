@@ -95,7 +95,7 @@ class CreateTopics:
     def handle(
         self, request: CreateTopicsRequest, call: Call
     ) -> CreateTopicsResponse | Awaitable[CreateTopicsResponse]:
-        """Create what can be, or only say whether it could."""
+        """Create topics, or only validate the request."""
         return in_slices(self._steps(request, call))
 
     def _steps(self, request: CreateTopicsRequest, call: Call) -> Steps[CreateTopicsResponse]:
@@ -116,7 +116,7 @@ class CreateTopics:
         return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse:
-        """Say the same of every topic."""
+        """Refuse every topic with the same error."""
         return CreateTopicsResponse(
             topics=[_refused(topic.name, code, code.meaning) for topic in request.topics]
         )

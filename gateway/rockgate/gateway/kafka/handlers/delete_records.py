@@ -98,7 +98,7 @@ class DeleteRecords:
             result.low_watermark = queue.log_start
 
     def refuse(self, request: DeleteRecordsRequest, code: ErrorCode) -> DeleteRecordsResponse:
-        """Say the same of every partition."""
+        """Refuse every partition with the same error."""
         return DeleteRecordsResponse(
             topics=[
                 DeleteRecordsTopicResult(

@@ -70,7 +70,7 @@ class DeleteTopics:
     def handle(
         self, request: DeleteTopicsRequest, call: Call
     ) -> DeleteTopicsResponse | Awaitable[DeleteTopicsResponse]:
-        """Delete what is there."""
+        """Delete the topics that exist."""
         return in_slices(self._steps(request, call))
 
     def _steps(self, request: DeleteTopicsRequest, call: Call) -> Steps[DeleteTopicsResponse]:
@@ -90,7 +90,7 @@ class DeleteTopics:
         return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: DeleteTopicsRequest, code: ErrorCode) -> DeleteTopicsResponse:
-        """Say the same of every topic."""
+        """Refuse every topic with the same error."""
         asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
         return DeleteTopicsResponse(
             responses=[_refused(each, code, code.meaning) for each in asked]
@@ -131,7 +131,7 @@ class DeleteTopics:
         self._throttling.take_partitions(call, count, is_strict=call.version >= STRICT_SINCE)
 
     def delete(self, names: Sequence[str]) -> Now[Refusals]:
-        """Delete topics that are there."""
+        """Delete existing topics."""
         return self._catalog.delete(names)
 
     def _named_both_ways(
@@ -178,7 +178,7 @@ class Deleting:
         self._outcomes: list[Deletable | DeletableTopicResult] = []
 
     def take(self, asked: DeleteTopicState, /) -> int:
-        """Look for a topic."""
+        """Find a topic."""
         try:
             topic = self._handler.find(asked, self._repeated)
             self._handler.charge(self._call, topic.queue_count)

@@ -87,7 +87,7 @@ class Matching:
         self._results: list[EntryData] = []
 
     def take(self, found: tuple[Entity, Mapping[str, float]], /) -> int:
-        """Tell of an entity, if it matches."""
+        """Describe an entity, if it matches."""
         if _is_matched(dict(found[0]), self._wanted, self._is_strict):
             self._results.append(_entry(found))
         return 0

@@ -119,7 +119,7 @@ class DescribeConfigs:
         )
 
     def refuse(self, request: DescribeConfigsRequest, code: ErrorCode) -> DescribeConfigsResponse:
-        """Say the same of every resource."""
+        """Refuse every resource with the same error."""
         return DescribeConfigsResponse(
             results=[
                 _result(asked, (), code, code.meaning)

@@ -34,7 +34,7 @@ from rockgate.protocol.kafka.messages.describe_log_dirs import (
 from rockgate.store.api.queues import Queue, Queues
 
 SLICE_COUNT = 200
-"""Partitions looked at before others get their turn."""
+"""Partitions described before others get their turn."""
 
 
 class DescribeLogDirs:
@@ -49,7 +49,7 @@ class DescribeLogDirs:
         self._sizes = sizes
 
     async def handle(self, request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:
-        """Measure what is asked for."""
+        """Measure the requested partitions."""
         loop = asyncio.get_running_loop()
         disk = await loop.run_in_executor(None, shutil.disk_usage, self._path)
         result = DescribeLogDirsResult(

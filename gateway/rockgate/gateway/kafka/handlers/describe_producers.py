@@ -36,7 +36,7 @@ NO_COORDINATOR = NO_OFFSET = -1
 
 
 class DescribeProducers:
-    """Describes who has written."""
+    """Describes the producers of partitions."""
 
     def __init__(
         self, *, catalog: TopicCatalog, producers: Producers, stable_offsets: StableOffsets
@@ -65,7 +65,7 @@ class DescribeProducers:
     def refuse(
         self, request: DescribeProducersRequest, code: ErrorCode
     ) -> DescribeProducersResponse:
-        """Say the same of every partition."""
+        """Refuse every partition with the same error."""
         return DescribeProducersResponse(
             topics=[
                 TopicResponse(name=name, partitions=[_refused(index, code) for index in indexes])

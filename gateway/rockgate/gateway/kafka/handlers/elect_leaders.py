@@ -37,7 +37,7 @@ _KINDS = (0, 1)
 
 
 class ElectLeaders:
-    """Tells that the right one leads."""
+    """Answers that the preferred leader already leads."""
 
     def __init__(self, catalog: TopicCatalog) -> None:
         self._catalog = catalog

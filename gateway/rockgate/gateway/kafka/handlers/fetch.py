@@ -54,7 +54,7 @@ from rockgate.store.api.topics import TopicLookup
 
 READ_COMMITTED = 1
 SLICE_COUNT = 1_000
-"""Partitions looked at before others get their turn."""
+"""Partitions read before others get their turn."""
 
 
 class Fetched(NamedTuple):
@@ -117,7 +117,7 @@ class Fetch:
         return self._read(session, request, call)
 
     async def _open_in_turns(self, request: FetchRequest, call: Call) -> Fetched:
-        """Take up many partitions with other requests in between."""
+        """Open a session with many partitions, with other requests in between."""
         session = await self._sessions.open_in_turns(request, call.version)
         if isinstance(session, ErrorCode):
             return Fetched([], session)
@@ -145,7 +145,7 @@ class Fetch:
         return self._answer_or_wait(collector, request.max_wait_ms)
 
     def refuse(self, request: FetchRequest, code: ErrorCode) -> Fetched:
-        """Say the same of every partition, and of the whole."""
+        """Refuse every partition, and the whole, with the same error."""
         topics = [
             FetchedTopic(
                 topic.topic,
@@ -215,7 +215,7 @@ class Fetch:
     # Answering
 
     def _answer(self, collector: Collector) -> Fetched:
-        """Put together what was found: everything, or in a session the news.
+        """Build the answer: everything, or in a session the changes.
 
         LARGE is returned for more than one slice of it, where there may be several.
         """
@@ -230,7 +230,7 @@ class Fetch:
         return _fetched(session, topics)
 
     async def _answer_in_slices(self, collector: Collector) -> Fetched:
-        """Put together what was found in many partitions, with other requests in between."""
+        """Build the answer for many partitions, with other requests in between."""
         session = collector.session
         self._keep(collector)
         topics: dict[WantedTopic, list[FetchedPartition]] = {}
@@ -258,7 +258,7 @@ class Fetch:
         found: Iterable[tuple[Wanted, Finding]],
         topics: dict[WantedTopic, list[FetchedPartition]],
     ) -> None:
-        """Add what was found to an answer, by topic."""
+        """Add findings to an answer, by topic."""
         session = collector.session
         is_incremental, tell = collector.is_incremental, session.tell
         is_telling, is_committed = is_incremental or session.id, collector.is_committed

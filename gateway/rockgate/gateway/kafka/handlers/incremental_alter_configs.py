@@ -64,13 +64,13 @@ class IncrementalAlterConfigs:
     def handle(
         self, request: IncrementalAlterConfigsRequest, call: Call
     ) -> IncrementalAlterConfigsResponse | Awaitable[IncrementalAlterConfigsResponse]:
-        """Change configs, or only say whether they could be."""
+        """Change configs, or only validate the changes."""
         return self._requests.handle(request, call)
 
     def refuse(
         self, request: IncrementalAlterConfigsRequest, code: ErrorCode
     ) -> IncrementalAlterConfigsResponse:
-        """Say the same of every resource."""
+        """Refuse every resource with the same error."""
         return self._requests.refuse(request, code)
 
 

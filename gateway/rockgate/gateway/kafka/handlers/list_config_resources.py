@@ -35,7 +35,7 @@ _TYPES: AbstractSet[int] = frozenset(ResourceType)
 
 
 class ListConfigResources:
-    """Lists what has configs."""
+    """Lists the resources with configs."""
 
     def __init__(self, *, catalog: TopicCatalog, node_id: int, configs: SavedConfigs) -> None:
         self._catalog = catalog

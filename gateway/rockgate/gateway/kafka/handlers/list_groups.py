@@ -30,7 +30,7 @@ from rockgate.protocol.kafka.messages.list_groups import (
 SLICE_COUNT = 500
 """Groups that are listed at once; more of them in slices."""
 PIECE_COUNT = 50
-"""Of these, how many are looked at before the clock."""
+"""How many of these are read between two checks of the clock."""
 
 
 class ListGroups:
@@ -71,7 +71,7 @@ class ListGroups:
         for name in names:
             view = self._groups.describe(name)
             if view is None:
-                # It went while others were looked at.
+                # It was deleted while others were read.
                 continue
             state, kind = view.state.value, view.kind.value
             if (states and state.lower() not in states) or (types and kind not in types):

@@ -110,7 +110,7 @@ class ListOffsets:
         return ListOffsetsResponse(topics=topics)
 
     def refuse(self, request: ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse:
-        """Say the same of every partition."""
+        """Refuse every partition with the same error."""
         return ListOffsetsResponse(
             topics=[
                 ListOffsetsTopicResponse(
@@ -207,7 +207,7 @@ class _Lookup:
         self.counts: Counter[tuple[str, int]] = Counter()
 
     def count(self, topic: ListOffsetsTopic, partitions: Iterable[ListOffsetsPartition]) -> None:
-        """Take note of how often partitions are named: of all, before any is looked at."""
+        """Count how often each partition is named, before the first is answered."""
         name = topic.name
         self.counts.update((name, each.partition_index) for each in partitions)
 

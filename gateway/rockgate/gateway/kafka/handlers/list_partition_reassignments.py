@@ -15,7 +15,7 @@ from rockgate.protocol.kafka.messages.list_partition_reassignments import (
 
 
 class ListPartitionReassignments:
-    """Tells that nothing moves."""
+    """Answers that no partition is being moved."""
 
     def handle(
         self, request: ListPartitionReassignmentsRequest, call: Call

@@ -37,7 +37,7 @@ from rockgate.protocol.kafka.messages.list_transactions import TransactionState 
 from rockgate.store.api.clock import Clock
 
 SLICE_COUNT: Final = 500
-"""Ids that are looked at at once; more of them in slices."""
+"""Ids that are read at once; more of them in slices."""
 PIECE_COUNT: Final = 50
 _STATES: Final = frozenset(state.value for state in TransactionState)
 

@@ -97,7 +97,7 @@ class Metadata:
     def handle(
         self, request: MetadataRequest, call: Call
     ) -> MetadataResponse | Awaitable[MetadataResponse]:
-        """Describe what was asked for, in slices if it is much."""
+        """Describe the requested topics, in slices if there are many."""
         asked, version = request.topics, call.version
         if self._cache.placed != self._placement.version:
             self._cache.renew()
@@ -231,7 +231,7 @@ class Named:
         """What is known by now, and the names of topics that are to be created."""
 
     def take(self, asked: MetadataRequestTopic, /) -> int:
-        """Look for a topic."""
+        """Find a topic."""
         if asked.topic_id != ZERO_UUID:
             topic = self._catalog.find_id(asked.topic_id)
             code, name = ErrorCode.UNKNOWN_TOPIC_ID, None

@@ -171,7 +171,7 @@ class OffsetCommit:
         )
 
     def refuse(self, request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
-        """Say the same of every partition."""
+        """Refuse every partition with the same error."""
         code = coordinator_code(code)
         return OffsetCommitResponse(
             topics=[
@@ -241,7 +241,7 @@ class OffsetCommit:
 def _put_codes(
     taken: Sequence[OffsetCommitResponsePartition], codes: Sequence[ErrorCode] | None
 ) -> None:
-    """Say what became of the offsets that were not refused before."""
+    """Fill in the result of the offsets that were not refused before."""
     if codes is not None:
         committed = [each for each in taken if not each.error_code]
         for each, code in zip(committed, codes, strict=True):

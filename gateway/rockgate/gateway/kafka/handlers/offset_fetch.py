@@ -54,7 +54,7 @@ from rockgate.protocol.kafka.schema import ZERO_UUID
 SLICE_COUNT = 500
 """Partitions that are looked up at once; more of them in slices."""
 PIECE_COUNT = 100
-"""Of these, how many before the clock is looked at."""
+"""How many of these are read between two checks of the clock."""
 _Asked = OffsetFetchRequestTopic | OffsetFetchRequestTopics
 _Topics = Sequence[_Asked] | None
 _Ask = tuple[str, _Topics]
@@ -76,11 +76,11 @@ class _Offset(NamedTuple):
 
 _NOTHING = _Offset()
 _UNSTABLE = _Offset()
-"""Of one that is not told, because a transaction is about to commit another."""
+"""The answer for an offset that is withheld, because a transaction is about to commit another."""
 
 
 class _Found(NamedTuple):
-    """What a group has committed in one topic, of what was asked for."""
+    """The requested offsets that a group has committed in one topic."""
 
     name: str
     topic_id: bytes
@@ -219,7 +219,7 @@ def _merged(asks: Iterable[_Ask]) -> Generator[None, None, list[_Ask]]:
 
 
 class OffsetFetch:
-    """Tells what groups have committed."""
+    """Returns the committed offsets of groups."""
 
     def __init__(
         self, *, catalog: TopicCatalog, progress: GroupProgress, pending: TransactionalOffsets
@@ -231,7 +231,7 @@ class OffsetFetch:
     def handle(
         self, request: OffsetFetchRequest, call: Call
     ) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
-        """Tell what was asked for."""
+        """Answer with the requested offsets."""
         return in_slices(self._steps(request, call))
 
     def _steps(self, request: OffsetFetchRequest, call: Call) -> Steps[OffsetFetchResponse]:
@@ -271,7 +271,7 @@ class OffsetFetch:
         return False
 
     async def _in_turns(self, asks: list[_Ask], looking: _Looking) -> OffsetFetchResponse:
-        """Tell of many partitions, with other requests in between."""
+        """Answer for many partitions, with other requests in between."""
         turn, telling = Turn(), _Telling(looking)
         for group, topics in asks:
             telling.begin(group)

@@ -75,7 +75,7 @@ class OffsetForLeaderEpoch:
     def refuse(
         self, request: OffsetForLeaderEpochRequest, code: ErrorCode
     ) -> OffsetForLeaderEpochResponse:
-        """Say the same of every partition."""
+        """Refuse every partition with the same error."""
         return _respond(
             request,
             [

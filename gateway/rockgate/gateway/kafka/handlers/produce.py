@@ -161,7 +161,7 @@ class Produce:
     ) -> asyncio.Future[Produced]:
         """Append the rest in its turn: a thread must open a batch, or an earlier request has one.
 
-        `outcomes` has, topic by topic, what became of the batches before it.
+        `outcomes` has the outcomes of the batches before it, topic by topic.
         """
         left = rest_of(request, outcomes)
         for _, each, _ in left:
@@ -247,7 +247,7 @@ class Produce:
         return done and encode_single(named, index, done[2], done[3], done[4])
 
     def refuse(self, request: ProduceRequest, code: ErrorCode) -> Produced:
-        """Say the same of every partition."""
+        """Refuse every partition with the same error."""
         topics = [
             ProducedTopic(
                 data.name,

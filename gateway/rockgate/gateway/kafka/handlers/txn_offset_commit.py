@@ -60,7 +60,7 @@ _Slice = list[tuple[int, Sequence[TxnOffsetCommitRequestPartition]]]
 
 
 class TxnOffsetCommit:
-    """Keeps offsets for the end of a transaction."""
+    """Stores offsets until the end of a transaction."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class TxnOffsetCommit:
         part: _Slice,
         version: int,
     ) -> None:
-        """Keep some of the offsets, and say of each what became of it."""
+        """Store some of the offsets, and return the outcome of each."""
         found: list[tuple[TxnOffsetCommitResponsePartition, Offset | None]] = []
         for at, wanted in part:
             topic = find_topic(self._topics, request.topics[at].name)
@@ -140,7 +140,7 @@ class TxnOffsetCommit:
                 answer.error_code = code
 
     def refuse(self, request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
-        """Say the same of every partition."""
+        """Refuse every partition with the same error."""
         code = fenced_code(code, False)
         return TxnOffsetCommitResponse(
             topics=[

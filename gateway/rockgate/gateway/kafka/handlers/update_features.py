@@ -33,7 +33,7 @@ class UpdateFeatures:
         self._features = features
 
     def handle(self, request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
-        """Change nothing, and say why if that is not what was asked for."""
+        """Refuse any change; setting a feature to its own level succeeds."""
         for update in request.feature_updates:
             level = self._features.get(update.feature)
             if level != update.max_version_level:

@@ -85,7 +85,7 @@ class WriteTxnMarkers:
         return self._durability.after_changes(response)
 
     def refuse(self, request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkersResponse:
-        """Say the same of every partition."""
+        """Refuse every partition with the same error."""
         return WriteTxnMarkersResponse(
             markers=[
                 WritableTxnMarkerResult(

@@ -49,7 +49,7 @@ class RecordDelays:
         self.visible_batches = VisibleBatches(lookup, threads)
 
     def wanted(self) -> Wanted[Asked]:
-        """Return how records are looked at that come in now."""
+        """Return the reader of delays for records that arrive now."""
         return waits_within(self._terms, self._deliveries.now_ms())
 
     def append(

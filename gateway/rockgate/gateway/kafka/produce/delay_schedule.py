@@ -116,7 +116,7 @@ class HeldScheduling:
         return True
 
     def _pass_over(self, item: Held, reason: _Unreadable) -> None:
-        """Try a damaged batch again later, behind the others, and tell of it once."""
+        """Try a damaged batch again later, after the others, and log it once."""
         if self._told.is_new((item.key, item.base)):
             log.error(
                 "delivery of delayed records stopped until the log is repaired reason=%s", reason

@@ -44,7 +44,7 @@ class FirstBatches:
         return len(self._refused)
 
     def refused(self, key: Key, header: BatchHeader) -> None:
-        """Take note that a batch of a producer that is not known was refused for now."""
+        """Note that a batch of an unknown producer was refused for now."""
         epoch, sequence = self._refused.pop(key, (-1, 0))
         if epoch != header.producer_epoch or header.base_sequence < sequence:
             epoch, sequence = header.producer_epoch, header.base_sequence

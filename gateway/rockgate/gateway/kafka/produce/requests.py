@@ -20,7 +20,7 @@ PIECE_COUNT = 100
 """Batches that are appended at once; more of them with other requests in between."""
 
 Outcomes = list[list[ProducedPartition]]
-"""What became of the batches of a request, topic by topic."""
+"""The outcomes of the batches of a request, topic by topic."""
 Rest = tuple[TopicProduceData, PartitionProduceData, list[ProducedPartition]]
 """A batch that is not appended yet, with its topic and the list where its outcome goes."""
 

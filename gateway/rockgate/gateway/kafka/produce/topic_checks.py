@@ -63,7 +63,7 @@ class Examined(NamedTuple):
 
 
 Outcome = Examined | MalformedBatch | RequestError
-"""What became of a batch: what is stored, or why it is refused."""
+"""The outcome of a batch: what is stored, or why it is refused."""
 
 
 class Examining:

@@ -1,1 +1,1 @@
-"""Client quotas: what is set, what is measured, who has to wait. docs/reference/quotas.md."""
+"""Client quotas: their limits, measuring, and throttling. docs/reference/quotas.md."""

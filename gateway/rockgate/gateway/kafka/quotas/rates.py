@@ -9,7 +9,7 @@ from collections import deque
 
 
 class Rate:
-    """What came in the last windows, and how long to wait until that is no more than allowed."""
+    """The rate over the last windows, and how long to wait until it is within a limit."""
 
     __slots__ = ("_count", "_samples", "_window_ms")
 
@@ -20,7 +20,7 @@ class Rate:
         self._samples: deque[list[float]] = deque()
 
     def record(self, value: float, now_ms: float) -> None:
-        """Count what came."""
+        """Add to the current window."""
         samples = self._samples
         if samples and now_ms - samples[-1][0] < self._window_ms:
             last = samples[-1]
@@ -32,7 +32,7 @@ class Rate:
                 samples.popleft()
 
     def measure(self, now_ms: float) -> tuple[float, float]:
-        """What came a second, and over how many milliseconds that was measured."""
+        """The rate per second, and the milliseconds over which it was measured."""
         samples, window_ms = self._samples, self._window_ms
         while samples and now_ms - samples[0][1] >= self._count * window_ms:
             samples.popleft()

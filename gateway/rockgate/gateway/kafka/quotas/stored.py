@@ -39,7 +39,7 @@ class StoredQuotas:
         return len(self._fold)
 
     def of(self, entity: Entity) -> Mapping[str, float]:
-        """What is set for an entity itself."""
+        """The quotas set for an entity itself."""
         return self._fold.find(entity) or {}
 
     def items(self) -> Iterator[tuple[Entity, Mapping[str, float]]]:
@@ -47,7 +47,7 @@ class StoredQuotas:
         return iter(self._fold.items())
 
     def put(self, quotas: Mapping[Entity, Mapping[str, float]]) -> None:
-        """Replace what is set for some entities."""
+        """Replace the quotas of some entities."""
         if len(self._fold) + len(quotas) > ENTITIES_MAX:
             raise RequestError(
                 ErrorCode.POLICY_VIOLATION,

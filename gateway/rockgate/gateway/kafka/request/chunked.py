@@ -24,7 +24,7 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import Encoded, encode_part, join
 
 SLICE_SECONDS = 0.002
-"""How long items are looked at before others get their turn; changes come on top of it."""
+"""How long items are checked before others get their turn; the changes take extra time."""
 SURE_STEPS = 8
 SLICE_COST = 500
 """What the changes of one slice may cost, in microseconds or so times five."""
@@ -86,7 +86,7 @@ def in_slices(work: Steps[Response]) -> Response | Awaitable[Response]:
 
 
 def at_once(work: Generator[None, None, Part]) -> Part:
-    """Take all the steps of a piece of work, for who has a thread or knows that they are few."""
+    """Run all steps of a piece of work: in a thread, or where they are known to be few."""
     try:
         while True:
             next(work)
@@ -167,7 +167,7 @@ class Growing(Generic[Part]):
 
 
 class Slice(Protocol[Item, Result]):
-    """Some items of a request: looked at one by one, then acted on together."""
+    """Some items of a request: checked one by one, then acted on together."""
 
     def take(self, item: Item, /) -> int:
         """Check an item; return what acting on it will cost."""

@@ -1,4 +1,4 @@
-"""Items that a request names more than once: they are looked at once, and most APIs refuse them."""
+"""Finds items that a request names more than once, which most APIs refuse."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class LargeRequest(PendingAnswer):
         return await do(_written_last, row, given, version)
 
     def _go_on(self) -> None:
-        """Let what came behind it begin, once."""
+        """Let the requests after it start; only the first call counts."""
         if self._is_ahead:
             self._is_ahead = False
             self._call.peer.reading_count -= 1
@@ -334,7 +334,7 @@ class Accounting:
         seconds = now() - started
         if type(outcome) is not list:
             return Counted(cast(Promise, outcome), self, exchange, peer, started, seconds)
-        # Every request comes by here, so this says once more what `count` says.
+        # Every request passes here, so `count` is inlined.
         api_key = exchange.header.api_key
         stats = self._apis.get(api_key) or self._new_api(api_key)
         stats.counts[bisect_left(BOUNDS, seconds)] += 1

@@ -10,7 +10,7 @@ from rockgate.gateway.net.sessions import Connections
 
 
 class KafkaConnections(Connections[Session]):
-    """Makes sessions and keeps them."""
+    """Creates and holds sessions."""
 
     def __init__(
         self,
@@ -50,5 +50,5 @@ class KafkaConnections(Connections[Session]):
             session.end_throttle_pause()
 
     def opened(self, session: Session) -> bool:
-        """Keep a new session, unless its address has had too many of late."""
+        """Register a new session, unless its address had too many recently."""
         return self._is_welcome(session.remote_host) and super().opened(session)

@@ -26,7 +26,7 @@ LOOKED_AT_MAX: Final = 64
 def counting(
     rows: Sequence[Row[Services]], stats: RequestStats, traffic: Traffic
 ) -> tuple[Row[Services], ...]:
-    """The table of handlers, with every response looked at as it is written."""
+    """The table of handlers, with errors and traffic counted as responses are written."""
 
     def looking(api_key: int) -> Callable[[Any], None]:
         find = first_partition_error if api_key in _HOT else first_error
@@ -66,7 +66,7 @@ class Traffic:
                 self._by_id[topic_id] = self._by_id.get(topic_id, 0) + size
 
     def fetched(self, topic: Topic) -> int:
-        """What was sent of a topic since the start."""
+        """What was sent from a topic since the start."""
         name = names.to_kafka(topic.name)
         return self._by_name.get(name, 0) + self._by_id.get(topic.id, 0)
 

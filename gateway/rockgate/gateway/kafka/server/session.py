@@ -64,10 +64,10 @@ class Dispatch(Protocol):
 
 
 class Sessions(Protocol):
-    """What keeps the sessions of a listener."""
+    """Holds the sessions of a listener."""
 
     def opened(self, session: Session, /) -> bool:
-        """Keep a new session; False turns it away."""
+        """Register a new session; False rejects it."""
         ...
 
     def lost(self, session: Session, /) -> None:
@@ -148,7 +148,7 @@ class Session(Stream[Exchange, Peer]):
         return self.peer.remote.host
 
     def end_throttle_pause(self) -> None:
-        """Wait no longer: what was waited for has changed."""
+        """End the pause of a throttled client early: its quota has changed."""
         if self._throttle_pause.is_on:
             self._throttle_pause.end()
             self._go_on()

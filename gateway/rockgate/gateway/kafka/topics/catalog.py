@@ -44,7 +44,7 @@ class TopicView(Protocol):
 
     @property
     def config(self) -> Mapping[str, str]:
-        """What is set for it."""
+        """The configs set for it."""
         ...
 
     @property
@@ -73,7 +73,7 @@ class Refusal(NamedTuple):
 
 
 Refusals: TypeAlias = Mapping[str, Refusal]
-"""Refusals by name; what is not among them was done."""
+"""Refusals by name; everything else was done."""
 NO_REFUSALS: Final[Refusals] = MappingProxyType({})
 
 

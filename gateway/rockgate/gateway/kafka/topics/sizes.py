@@ -33,7 +33,7 @@ class _Count:
 
 
 class QueueSizes:
-    """Counts queues, and remembers how far it came."""
+    """Sums up queues, and remembers how far it got."""
 
     def __init__(self) -> None:
         self._counts: dict[bytes, dict[int, _Count]] = {}
@@ -43,7 +43,7 @@ class QueueSizes:
         self._counts.pop(topic.id, None)
 
     def measure(self, queue: Queue) -> Iterator[None]:
-        """Count what came since the last time; the caller may pause at each step."""
+        """Add what was appended since the last time; the caller may pause at each step."""
         # Looked up at each step: another may count the same queue, and have started over.
         while (count := self._count(queue)).ends[-1] < queue.next_offset:
             self._count_piece(queue, count)

@@ -1,1 +1,1 @@
-"""Kafka's transactions: who is in one, what it wrote, how it ended, and what readers may see."""
+"""Kafka's transactions: their coordinator, state, pending offsets and timeouts."""

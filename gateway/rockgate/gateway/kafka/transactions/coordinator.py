@@ -88,7 +88,7 @@ class Coordinator:
     def init(
         self, id_: str, timeout_ms: int, asked: ProducerIdAndEpoch | None
     ) -> ProducerIdAndEpoch:
-        """Let a producer begin with a transactional id; what was left open is aborted."""
+        """Initialize a producer with a transactional id; a transaction left open is aborted."""
         if not 0 < timeout_ms <= self._timeout_ms_max:
             raise RequestError(
                 ErrorCode.INVALID_TRANSACTION_TIMEOUT,
@@ -158,7 +158,7 @@ class Coordinator:
     def offsets(
         self, id_: str, producer: ProducerIdAndEpoch, group: str, offsets: Sequence[Offset]
     ) -> None:
-        """Keep offsets of a group that was admitted for the commit."""
+        """Store offsets of a group that is part of the transaction until its commit."""
         transaction = self._of(id_, producer)
         self._check_room(transaction, sum(map(size_of, offsets)))
         # Offsets that are still to be appended were committed before these.

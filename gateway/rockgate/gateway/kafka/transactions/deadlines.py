@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class _Armed:
-    """The time of one transactional id; moved by each transaction, and looked at when it rings."""
+    """The deadline of one transactional id; moved by each transaction, and checked when due."""
 
     __slots__ = ("due_ms", "rings_ms")
 
@@ -62,7 +62,7 @@ class Deadlines:
         coordinator.on_begun.append(self.begun)
 
     def _resume(self) -> None:
-        """Watch what was open at the last stop for what is left of its time."""
+        """Watch the transactions that were open at the last stop for the rest of their timeouts."""
         wall_ms, now_ms = self._clock.now_ms(), self._clock.monotonic_ms()
         for each in self._transactions.all():
             if each.state is TransactionState.ONGOING:

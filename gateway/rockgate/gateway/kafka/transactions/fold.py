@@ -1,4 +1,4 @@
-"""The fold of transactional ids: what was last decided of each, and which offsets are pending."""
+"""The fold of transactional ids: the last state of each, and its pending offsets."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Transactions:
             self.pending.take(transaction, what.group, partitions)
 
     def _drop_pending(self, removed: Removed, position: int) -> None:
-        """Take out what was pending when a group's offsets were deleted."""
+        """Remove the pending offsets of a group whose offsets were deleted."""
         for transaction in self.pending.owners(removed.group):
             pending = transaction.offsets[removed.group]
             partitions: Iterable[Partition] = list(pending)

@@ -67,7 +67,7 @@ class PendingOffsets:
         self._grow(transaction, size_of(offset) - (0 if known is None else size_of(known)))
 
     def take(self, transaction: Transaction, group: str, partitions: Iterable[Partition]) -> None:
-        """Take some out, as far as they are there."""
+        """Remove some; missing ones are ignored."""
         pending = transaction.offsets.get(group)
         if pending is None:
             return
@@ -89,7 +89,7 @@ class PendingOffsets:
                 del self._owners[group], self._counts[group]
 
     def take_all(self, transaction: Transaction) -> None:
-        """Take out whatever a transaction has."""
+        """Remove all offsets of a transaction."""
         for group, pending in list(transaction.offsets.items()):
             self.take(transaction, group, list(pending))
 

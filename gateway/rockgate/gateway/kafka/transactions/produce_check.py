@@ -28,7 +28,7 @@ ABORTABLE: Final = 11
 
 
 class TransactionalWrites:
-    """Lets batches in, and takes note of those that were appended."""
+    """Checks batches of transactions, and records those that were appended."""
 
     def __init__(
         self, *, coordinator: Coordinator, stable_offsets: StableOffsets, producers: Producers
@@ -63,7 +63,7 @@ class TransactionalWrites:
             self._check_first(partition, header)
 
     def wrote(self, partition: Partition, header: BatchHeader, offset: int) -> None:
-        """Take note of a batch of a transaction."""
+        """Record a batch of a transaction."""
         self._stable_offsets.wrote(*partition, header.producer_id, offset)
 
     def _include(

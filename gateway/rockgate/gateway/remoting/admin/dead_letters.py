@@ -54,7 +54,7 @@ PAGE_BYTES: Final = 4 << 20
 """Entries of one page, for they are all looked into."""
 QUEUES_MAX: Final = 10_000
 OFFSETS_PER_TURN: Final = 200
-"""Offsets that are looked at before others get their turn: there may be nothing at most of them."""
+"""Offsets that are read before others get their turn: most of them may have no message."""
 RESENT_FROM: Final = "__RESENT_FROM"
 
 

@@ -52,7 +52,7 @@ LOOKED_PER_REQUEST: Final = 5_000
 """Units of a turn of the loop and of a request, and the same where every message is looked at."""
 LIMIT_MAX: Final = 1_000
 CANDIDATES_MAX: Final = 16
-"""Messages with one unique key that are looked at: there is one, unless a producer repeats its."""
+"""Messages with one unique key that are read: there is one, unless a producer repeats a key."""
 _PLACE: Final = re.compile(r"([^/]{1,249})/(\d{1,9})/(\d{1,18})")
 _WAITING_TOPICS: Final = (TIMES_TOPIC, LEVELS_TOPIC)
 _ELSEWHERE: Final = frozenset(topic.encode() for topic in _WAITING_TOPICS)
@@ -178,7 +178,7 @@ class DelayAdmin:
     async def describe(
         self, id_: str, preview: int = 0, *, with_due: bool = True
     ) -> Delayed | None:
-        """Return what is known of a message, by any of its ids."""
+        """Return the details of a message, by any of its ids."""
         places = list(self._places(id_))
         waiting = [place for place in places if self._waits(place)]
         for place in waiting or places:

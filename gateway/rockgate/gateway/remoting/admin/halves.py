@@ -29,7 +29,7 @@ CANDIDATES_MAX: Final = 16
 
 
 class HalfAdmin:
-    """Answers about half messages. Keeps nothing."""
+    """Answers requests about half messages. Has no state of its own."""
 
     def __init__(
         self,

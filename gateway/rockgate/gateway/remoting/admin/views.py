@@ -25,7 +25,7 @@ from rockgate.store.api.read import Slice
 
 PREVIEW_MAX: Final = 64 << 10
 OPENED_MAX: Final = 16 << 20
-"""What a body may become when it is opened to be looked at."""
+"""The largest body that is decompressed for a preview."""
 
 
 async def looked_at(threads: BatchThreads, found: Slice, offset: int, preview: int) -> MessageView:

@@ -28,7 +28,7 @@ BEATS_BYTES_MAX = 64 << 20
 
 
 class Ownership(Protocol):
-    """Who may have members of a group: this side, or Kafka's."""
+    """Which protocol may have members of a group: this one, or Kafka's."""
 
     def take(self, group: str) -> bool:
         """Take a group; False while the other side has members in it."""
@@ -239,7 +239,7 @@ class Clients:
             self._drop_consumer(name, caller)
 
     def expire(self, now_ms: int) -> int:
-        """Forget who has been silent for too long; returns how many were."""
+        """Forget clients that have been silent for too long; returns how many."""
         oldest_ms = now_ms - self._expiry_ms
         gone = [
             (name, caller)

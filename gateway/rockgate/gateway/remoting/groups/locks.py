@@ -28,7 +28,7 @@ class Locks:
         self._groups: dict[str, dict[MessageQueue, _Lock]] = {}
         self._count = 0
         self._unseen: list[str] = []
-        """Groups that are still to be looked at for what has expired."""
+        """Groups whose locks are still to be checked for expiry."""
 
     def __len__(self) -> int:
         return self._count

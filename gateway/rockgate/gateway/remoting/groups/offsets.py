@@ -38,7 +38,7 @@ class Resets:
     def __init__(self, wake: Callable[[Queue], None]) -> None:
         self._wake = wake
         self.pending: dict[Key, int] = {}
-        """Pulls look whether there are any, and nearly always there are none."""
+        """Every pull checks whether there are any; nearly always there are none."""
 
     def set(self, group: str, queue: Queue, offset: int) -> None:
         """Answer a group's next pull of a queue with this offset; a pull that waits is woken."""

@@ -25,7 +25,7 @@ class GroupSettings:
         )
         self.is_set: Callable[[str], bool] = self._fold.has
         """Whether a group's settings were set."""
-        # Every pull asks: what was read is remembered beside the bytes that it was read from.
+        # Every pull reads these, so they are cached with the bytes that they were parsed from.
         self._decoded: dict[str, tuple[bytes, SubscriptionGroupConfig]] = {}
 
     @property

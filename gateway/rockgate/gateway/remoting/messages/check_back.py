@@ -25,7 +25,7 @@ from rockgate.store.api.half import HALF_TOPIC, MESSAGES, Checked, Half, HalfMes
 
 CHECKS_PER_STEP: Final = 50
 RETRY_MS: Final = 10_000
-"""How long after a failure a half message is looked at again."""
+"""How long after a failure a half message is checked again."""
 
 
 class CheckBacks:

@@ -66,7 +66,7 @@ class StoredHalf(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """What became of a half message that was committed."""
+    """The outcome of committing a half message."""
 
     offset: int
     """Its offset in its real queue, or where it waits until it is due."""

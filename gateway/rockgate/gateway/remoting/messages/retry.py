@@ -79,7 +79,7 @@ class Append(Protocol):
     """How a message is appended for its queue: at once, or to wait for the time it asks for."""
 
     def __call__(self, queue: Queue, draft: Draft) -> Taken:
-        """Append it; what comes back may wait for the disk."""
+        """Append it; the result may wait for the disk."""
 
 
 class Retries:

@@ -61,7 +61,7 @@ BATCH_COUNT_MAX = 4_096
 
 
 class MessageKind(Enum):
-    """What becomes of a message that is sent."""
+    """How a sent message is stored."""
 
     ORDINARY = "ordinary"
     DELAYED = "delayed"
@@ -129,7 +129,7 @@ class Sender:
         """Who takes messages that are not ordinary; without one they are refused."""
 
     def take(self, header: Header, body: Buffer, caller: Caller) -> Taken:
-        """Append one message; what comes back may wait for the disk."""
+        """Append one message; the result may wait for the disk."""
         properties = self._check(header, body)
         topic, queue = self._queue(header)
         kind = classify(header.sys_flag, properties)
@@ -256,7 +256,7 @@ def _checked(messages: Contents) -> Contents:
         raise Refused(ResponseCode.MESSAGE_ILLEGAL, "A message of the batch has an empty body.")
     _check_size(max(map(len, properties), default=0), SIZE_MAX)
     joined = b"".join(properties)
-    # As a rule one look is enough for all of them.
+    # Usually one check is enough for all of them.
     if _DELAYING_PART in joined and any(
         classify(0, each) is not MessageKind.ORDINARY for each in properties
     ):

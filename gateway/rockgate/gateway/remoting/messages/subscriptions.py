@@ -24,7 +24,7 @@ ALL: Final = "*"
 TAGS_CHARS_MAX: Final = 16_384
 """The longest list of tags; an expression's own bounds are `sql`'s."""
 WORK_MAX: Final = 24_576
-"""What one pull may spend on an expression: words looked at, about half a microsecond each."""
+"""What one pull may spend on an expression, in words evaluated: about half a microsecond each."""
 ENTRY_WORK: Final = 8
 """Of opening one entry, besides its properties."""
 PROPERTY_BYTES_PER_WORK: Final = 32

@@ -44,7 +44,7 @@ from rockgate.protocol.remoting.headers.topics import TopicHeader
 from rockgate.store.api.clock import Clock
 
 SETTINGS: Final = {"rocketmqHome": ""}
-"""What there is of RocketMQ's settings: mqadmin wants to see some."""
+"""The settings of RocketMQ's that exist here: mqadmin expects some."""
 
 SMALL_BYTES: Final = 16_384
 """Of a registration that is read at once."""
@@ -85,7 +85,7 @@ class NameServerRequests:
     # Routes
 
     def route(self, command: Command, caller: Caller) -> Reply:
-        """105: who has a topic."""
+        """105: the route of a topic."""
         topic = headers.read(command, fields.RouteHeader).topic
         found = self._routes.route(topic, caller)
         if found is None:

@@ -54,7 +54,7 @@ RETRY_EVERY: Final = 5
 
 
 class Popped(NamedTuple):
-    """What it gets."""
+    """The result of a pop."""
 
     pop_ms: int
     acquired: list[Acquired]
@@ -111,7 +111,7 @@ class Acquirer:
         return self._pop(asked, self._turn, 0, 0)
 
     def _pop(self, asked: Pop, turn: int, skip: int, tries: int) -> Popped | Awaitable[Popped]:
-        """Acquire in one step of the loop; the first queues may have been looked at before."""
+        """Acquire in one step of the loop; the first queues may have been read before."""
         found = _Found()
         now_ms = self._clock.now_ms()
         retried = None
@@ -236,7 +236,7 @@ class Acquirer:
         change: Acquire | Extend
         where, deadline_ms = (asked.group, *_key(queue)), now_ms + asked.invisible_ms
         if is_repeated:
-            # The answer was lost on its way: it is the same delivery once more.
+            # The answer was lost on its way: this is the same delivery again.
             change = Extend(*where, deadline_ms, runs_of(offsets))
         else:
             end = max(pulled.next_offset, 0 if window is None else window.end)

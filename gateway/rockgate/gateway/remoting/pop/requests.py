@@ -95,7 +95,7 @@ class _WaitingNotification(_WaitingPop):
 
 
 class PopRequests:
-    """Answers pops and what comes of them."""
+    """Answers pops, acknowledgements and extensions."""
 
     def __init__(
         self,

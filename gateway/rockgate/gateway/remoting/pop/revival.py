@@ -98,7 +98,7 @@ class Revival:
     # Expiry
 
     def expire(self) -> bool:
-        """Let some of what has expired come again; return whether there is more."""
+        """Make some expired messages available again; return whether there are more."""
         now_ms = self._clock.now_ms()
         due_ms = self._in_flight.next_due_ms
         if due_ms is None or due_ms > now_ms:

@@ -129,7 +129,7 @@ class OperatorRequests:
         return await self._safe(_answer(done))
 
     def list_dead_letter_queues(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """31021: who has dead letters, how many and since when."""
+        """31021: the groups with dead letters, how many and since when."""
         return self._list_dead_letter_queues(headers.read(command, ListDeadLettersHeader))
 
     async def _list_dead_letter_queues(self, asked: ListDeadLettersHeader) -> Reply:
@@ -172,7 +172,7 @@ class OperatorRequests:
         return _answer(EmptyCounts(counts=counts))
 
     async def _safe(self, answer: Command, *, is_sync: bool = False) -> Reply:
-        """The answer, once what was decided is as safe as the server's setting says."""
+        """The answer, once the decision is as durable as the server's settings demand."""
         held = self._durability.after_changes(answer, is_sync=is_sync)
         return held if isinstance(held, Command) else await held
 

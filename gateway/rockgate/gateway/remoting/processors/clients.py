@@ -55,7 +55,7 @@ from rockgate.store.api.clock import Clock
 
 GROUPS_MAX = 1_000
 BEAT_BYTES_MAX = 256 << 10
-"""Of one heartbeat: some eight hundred groups as Java's client tells of them."""
+"""Of one heartbeat: some eight hundred groups as Java's client describes them."""
 CHECK_BYTES_MAX = 128 << 10
 GROUPS_AT_ONCE = 4
 PASS_ON_SECONDS_MAX = 10.0
@@ -64,7 +64,7 @@ STATUS_BYTES_MAX = 1 << 20
 
 
 class ClientRequests:
-    """Answers what is about clients."""
+    """Answers requests about clients."""
 
     def __init__(
         self,

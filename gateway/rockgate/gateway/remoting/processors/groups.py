@@ -61,7 +61,7 @@ SYSTEM_GROUPS = (
 
 
 class GroupRequests:
-    """Answers what is about groups."""
+    """Answers requests about groups."""
 
     def __init__(
         self,

@@ -149,7 +149,7 @@ class Queries:
                 )
 
     def _is_batch(self, queue: Queue, unit: Unit) -> bool:
-        """Say what an entry is; only one of one offset and without a tag has to be looked at."""
+        """Whether an entry is a batch; only one with a single offset and no tag has to be read."""
         if unit.offset_count > 1 or unit.tag_code:
             return unit.offset_count > 1
         return places(self._reader.entry(queue, unit).entry, 0)[1] == MAGIC_BATCH

@@ -39,7 +39,7 @@ LIST_BYTES_MAX = 1 << 20
 
 
 class TopicRequests:
-    """Answers what is about topics."""
+    """Answers requests about topics."""
 
     def __init__(
         self,

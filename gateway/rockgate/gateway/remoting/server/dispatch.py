@@ -85,7 +85,7 @@ class Dispatcher:
         try:
             reply = handle(command, caller)
             if type(reply) is list:
-                # Sends and pulls come by here, so this says once more what `_count` says.
+                # Sends and pulls pass here, so `_count` is inlined.
                 seconds = now() - started
                 stats.counts[bisect_left(BOUNDS, seconds)] += 1
                 stats.seconds += seconds

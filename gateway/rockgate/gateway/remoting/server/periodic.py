@@ -8,7 +8,7 @@ from typing import Final
 from rockgate.store.api.clock import Clock
 
 LOOK_MS: Final = 5_000
-"""How often silent clients, brokers and locks are looked for."""
+"""How often silent clients, brokers and locks are checked for expiry."""
 
 
 def now_and_then(clock: Clock, look: Callable[[int], object]) -> Callable[[], bool]:

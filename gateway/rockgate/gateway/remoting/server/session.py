@@ -46,10 +46,10 @@ class Dispatch(Protocol):
 
 
 class Sessions(Protocol):
-    """What keeps the sessions of a listener."""
+    """Holds the sessions of a listener."""
 
     def opened(self, session: Session, /) -> bool:
-        """Keep a new session; False turns it away."""
+        """Register a new session; False rejects it."""
 
     def lost(self, session: Session, /) -> None:
         """Forget a session whose connection is gone."""

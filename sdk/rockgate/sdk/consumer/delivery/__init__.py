@@ -1,1 +1,1 @@
-"""Messages on their way to listeners, and what becomes of them."""
+"""Delivers messages to listeners, and settles them."""

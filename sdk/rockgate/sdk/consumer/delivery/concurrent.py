@@ -39,7 +39,7 @@ Split = Callable[[Sequence[Received]], Iterable[Sequence[Received]]]
 
 
 class ConcurrentDispatch:
-    """Runs a listener for what was pulled."""
+    """Runs a listener for pulled messages."""
 
     def __init__(
         self, listener: Listener, settings: ConsumerSettings, split: Split | None = None
@@ -80,7 +80,7 @@ class ConcurrentDispatch:
         settlement: QueueSettlement,
         messages: Sequence[Received],
     ) -> None:
-        """Have messages of one queue consumed."""
+        """Deliver messages of one queue."""
         for part in self._split(messages):
             self._waiting.append(_Batch(cached, settlement, part))
             self._wake()

@@ -27,7 +27,7 @@ class Inbox:
         settlement: QueueSettlement,
         messages: Sequence[Received],
     ) -> None:
-        """Have messages asked for."""
+        """Offer messages to the iterator."""
         self._waiting.extend((cached, message) for message in messages)
         self._arrived.set()
 
@@ -54,7 +54,7 @@ class Inbox:
     # In order: one message of each queue at a time
 
     def offer(self, cached: ProcessQueue[Received], message: Received) -> asyncio.Future[Verdict]:
-        """Have a message asked for; the future says what became of it."""
+        """Offer a message to the iterator; the future has its outcome."""
         future = self._offered[message] = asyncio.get_running_loop().create_future()
         future.add_done_callback(lambda _: self._offered.pop(message, None))
         self._waiting.append((cached, message))

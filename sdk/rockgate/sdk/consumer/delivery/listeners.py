@@ -31,7 +31,7 @@ BATCH_MAX: Final = 1024
 _log: Final = logging.getLogger(__name__)
 
 OnMessage = Callable[[Received], object]
-"""Consumes one message: it is acknowledged when this returns, and comes again if this raises."""
+"""Consumes one message: acknowledged when this returns, and redelivered if this raises."""
 OnMessages = Callable[[Sequence[Received]], Awaitable[int | None] | int | None]
 """Consumes several; if it returns a number, that many of them are done."""
 
@@ -59,7 +59,7 @@ class Listeners:
         return topic in self._by_topic
 
     def add(self, topic: str, function: Callable[[Any], Any], batch_max: int | None) -> None:
-        """Have the messages of a topic consumed by this, in place of what was there."""
+        """Set the listener of a topic, replacing any other."""
         if batch_max is not None and not 1 <= batch_max <= BATCH_MAX:
             raise ValueError(f"batch must be 1 to {BATCH_MAX:,}, not {batch_max:,}.")
         called = getattr(function, "__call__", None)  # noqa: B004 # what is called, not whether
@@ -85,7 +85,7 @@ class Listeners:
             self._pool = None
 
     def close(self) -> None:
-        """Begin nothing more in threads. One that hangs is not waited for."""
+        """Start nothing more in threads. A hanging one is not waited for."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -99,7 +99,7 @@ class Listeners:
             begin = end
 
     async def consume(self, messages: Sequence[Received], observed: Observed) -> int | None:
-        """Have messages consumed one part after the other; how many are done if not all are."""
+        """Pass messages to the listener part by part; returns how many are done, if not all."""
         done = 0
         for part in self.split(messages):
             try:
@@ -110,7 +110,7 @@ class Listeners:
             except Exception:
                 if not done:
                     raise
-                # What came before is done, and the rest is redelivered as if it had failed alone.
+                # Earlier messages are done, and the rest is redelivered as if it had failed alone.
                 _log.exception("listener failed for %s", part[0])
                 return done
             done += count

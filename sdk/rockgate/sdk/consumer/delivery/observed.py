@@ -1,4 +1,4 @@
-"""Notifies hooks and statistics of what becomes of messages, for every way of consuming."""
+"""Notifies hooks and statistics of the outcome of messages, for every way of consuming."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rockgate.sdk.received import Received
 
 
 class Observed:
-    """What one consumer tells of its listeners' calls."""
+    """How one consumer reports the calls of its listeners."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Call:
         self._observed = observed
         self._messages = messages
         self.done = 0
-        """How many messages are done; what is not is to come again."""
+        """How many messages are done; the rest is to be redelivered."""
         self._began_s = 0.0
         self._consuming: Consuming | None = None
         if observed.hooks:

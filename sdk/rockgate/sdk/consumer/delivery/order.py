@@ -39,7 +39,7 @@ LOCK_REFUSED_S: Final = 3.0
 
 
 class Ruling(Enum):
-    """What a listener says of the messages that it was given."""
+    """A listener's decision on its messages."""
 
     DONE = auto()
     COMMIT = auto()
@@ -55,15 +55,15 @@ class Verdict:
 
     ruling: Ruling
     done_count: int = 0
-    """Of messages that come again: how many before them are done."""
+    """If messages are redelivered: how many before them are done."""
     suspend_s: float | None = None
     """How long the queue rests; else as it is set."""
     dead_count: int = 0
-    """Of messages that come again: how many, from the first, are dead letters instead."""
+    """If messages are redelivered: how many, from the first, become dead letters instead."""
 
 
 class Due(Enum):
-    """What is to be done next, besides consuming."""
+    """The next action, if it is not consuming."""
 
     END = auto()
     IDLE = auto()
@@ -79,7 +79,7 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Have these consumed."""
+    """Deliver these messages."""
 
     messages: Sequence[Received]
 
@@ -140,7 +140,7 @@ class QueueOrder:
         self._rest(LOCK_HAD_S if is_had else LOCK_REFUSED_S, now_s)
 
     def judged(self, verdict: Verdict) -> Sequence[Received]:
-        """A listener has ended; what has had its last try must be sent away before it settles."""
+        """A listener has ended; return the messages without retries left, to be sent back first."""
         self._verdict = verdict
         if verdict.ruling not in (Ruling.AGAIN, Ruling.ROLLBACK):
             return ()

@@ -26,7 +26,7 @@ from rockgate.sdk.received import Received
 _log: Final = logging.getLogger(__name__)
 
 OrderlyListener = Callable[[Sequence[Received]], Awaitable[Verdict]]
-"""Consumes messages of one queue, and says what becomes of them."""
+"""Consumes messages of one queue, and returns the outcome."""
 
 
 def verdict_of(listener: Listener) -> OrderlyListener:
@@ -48,10 +48,10 @@ def verdict_of(listener: Listener) -> OrderlyListener:
 
 
 class Offers(Protocol):
-    """Where messages wait to be asked for, one of each queue."""
+    """Where messages wait for the iterator, one of each queue."""
 
     def offer(self, cached: ProcessQueue[Received], message: Received) -> asyncio.Future[Verdict]:
-        """Have a message asked for; the future says what became of it."""
+        """Offer a message to the iterator; the future has its outcome."""
 
     def withdraw(self, message: Received) -> None:
         """Do not deliver a message that has not been requested so far."""
@@ -61,7 +61,7 @@ class Offers(Protocol):
 
 
 class OrderlyDispatch:
-    """Has what was pulled consumed queue by queue: by a listener, or by iteration."""
+    """Delivers pulled messages queue by queue: to a listener, or by iteration."""
 
     def __init__(self, consumed_by: OrderlyListener | Offers, settings: ConsumerSettings) -> None:
         self._consumed_by = consumed_by

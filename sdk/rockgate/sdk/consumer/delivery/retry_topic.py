@@ -35,7 +35,7 @@ class RetryTopic:
         )
 
     async def send(self, message: Received, level: int, retry_count_max: int) -> None:
-        """The same message once more: it counts as a retry, and waits as one."""
+        """The same message again, as a retry with its delay."""
         retries = message.tries - 1
         if level in (BROKER_CHOOSES, DEAD_LETTER):
             level = level_of_try(retries)

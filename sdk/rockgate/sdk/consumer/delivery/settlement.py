@@ -28,10 +28,10 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Order(Protocol):
-    """Who has the messages of one queue consumed one after the other."""
+    """Has the messages of one queue consumed one after the other."""
 
     async def settle(self, message: Received, verdict: Verdict) -> None:
-        """The application has said what becomes of a message."""
+        """The application has settled a message."""
 
     async def is_at_rest(self, timeout_s: float) -> bool:
         """Whether no listener runs, or all of them end within this time."""
@@ -43,7 +43,7 @@ Resend = Callable[[Received, int, int], Awaitable[None]]
 
 @dataclass(slots=True)
 class SettleCounts:
-    """What became of the messages of one group."""
+    """The outcomes of the messages of one group."""
 
     finished: int = 0
     sent_back: int = 0
@@ -89,7 +89,7 @@ class QueueSettlement:
             self.finished([message])
 
     async def retry(self, message: Received, after: timedelta | None) -> None:
-        """Have it redelivered; SdkError if no broker accepts it."""
+        """Let it be redelivered; SdkError if no broker accepts it."""
         if self.order is not None:
             suspend_s = None if after is None else after.total_seconds()
             await self.order.settle(message, Verdict(Ruling.AGAIN, suspend_s=suspend_s))
@@ -97,7 +97,7 @@ class QueueSettlement:
         await self._send_back(message, BROKER_CHOOSES if after is None else level_after(after))
 
     async def dead_letter(self, message: Received) -> None:
-        """Have it tried no more; SdkError if no broker accepts it."""
+        """Make it a dead letter; SdkError if no broker accepts it."""
         if self.order is not None:
             await self.order.settle(message, Verdict(Ruling.AGAIN, dead_count=1))
             return

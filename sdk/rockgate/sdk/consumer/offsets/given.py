@@ -35,7 +35,7 @@ class GivenOffsets:
         is_awaited: bool = False,
         is_required: bool = False,
     ) -> None:
-        """Have the application save what has changed."""
+        """Let the application's store save the changes."""
         changed = offsets.unpersisted(queues)
         if not changed:
             return

@@ -48,7 +48,7 @@ class LocalOffsets:
         self._new = folder / f"{FILE}.new"
 
     def load(self) -> dict[Queue, int]:
-        """What was saved last; nothing at the first start."""
+        """The offsets saved last; none at the first start."""
         problems: list[str] = []
         for path in (self.path, self._backup):
             try:
@@ -65,7 +65,7 @@ class LocalOffsets:
         return {}
 
     def save(self, offsets: dict[Queue, int]) -> None:
-        """Replace what was saved, all or nothing."""
+        """Replace the saved offsets atomically."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._new.open("wb") as file:
             file.write(_write(offsets))

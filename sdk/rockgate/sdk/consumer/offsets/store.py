@@ -18,13 +18,13 @@ from rockgate.sdk.errors import SdkError
 from rockgate.sdk.results import Queue
 
 DEFAULT_FOLDER: Final = ".rocketmq_offsets"
-"""In the home of the user, where Apache's client keeps its own."""
+"""In the home of the user, where Apache's client stores its own."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 class GroupOffsets(Protocol):
-    """Keeps offsets beyond the life of a process."""
+    """Persists offsets."""
 
     async def load(self) -> None:
         """Make ready; once, before anything else."""
@@ -40,7 +40,7 @@ class GroupOffsets(Protocol):
         is_awaited: bool = False,
         is_required: bool = False,
     ) -> None:
-        """Persist what has changed, of all queues or of these; what fails remains to be persisted.
+        """Persist the changes of all queues or of these; what fails is tried again the next time.
 
         What is not awaited may be lost in transit. What is required raises if it fails.
         """
@@ -126,5 +126,5 @@ def offset_store(calls: BrokerCalls, client_id: str, settings: ConsumerSettings)
 
 
 def default_folder(client_id: str, group: str) -> Path:
-    """Where a broadcasting group of a client keeps its offsets, if nothing else was said."""
+    """The default folder for the offsets of a broadcasting group of a client."""
     return Path.home() / DEFAULT_FOLDER / client_id / group

@@ -29,7 +29,7 @@ class OffsetTable:
             self._offsets[queue] = offset
 
     def unpersisted(self, queues: Collection[Queue] | None = None) -> dict[Queue, int]:
-        """What has changed since it was persisted, of all queues or of these."""
+        """The unpersisted changes of all queues or of these."""
         return {
             queue: offset
             for queue, offset in self._offsets.items()

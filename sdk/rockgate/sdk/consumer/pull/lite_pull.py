@@ -86,7 +86,7 @@ class LitePullConsumer:
         self._state: LiteMember | None = None
         self._was_opened = False
         self._assigned: dict[str, Subscription] | None = None
-        """What is wanted of topics whose queues were assigned by hand; None while subscribed."""
+        """Subscriptions to topics whose queues were assigned manually; None while subscribed."""
         self._known: dict[str, Share] = {}
         self._arrived = asyncio.Event()
         self._committed_at_s = 0.0
@@ -231,7 +231,7 @@ class LitePullConsumer:
                 raise _closed()
 
     def pause(self, queues: Sequence[Queue]) -> None:
-        """Have polls hand nothing out of these queues, also of what was pulled already."""
+        """Let polls return nothing of these queues, not even messages already pulled."""
         held = self._open.held
         wire = [self._wire(queue) for queue in queues]
         for queue in wire:
@@ -250,7 +250,7 @@ class LitePullConsumer:
 
     @property
     def statistics(self) -> ConsumerStatistics:
-        """How it does now: rates over the last minute, what is cached, and how far it is behind."""
+        """Its current state: rates over the last minute, cached messages, and lag."""
         state = self._state
         if state is None:
             return self._observation.figures()

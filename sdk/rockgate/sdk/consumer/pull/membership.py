@@ -96,10 +96,10 @@ class Membership:
         """Unregister from the brokers, so that other members take over at once."""
         self._client.remove_consumer(self._group)
 
-    # What is wanted
+    # Subscriptions
 
     def subscription(self, topic: str) -> Subscription | None:
-        """What is wanted of a topic, if anything."""
+        """The subscription to a topic, if there is one."""
         return self._subscriptions.get(topic)
 
     @property
@@ -129,7 +129,7 @@ class Membership:
     # Heartbeats and brokers' requests
 
     def data(self) -> ConsumerData:
-        """What is consumed here, as a heartbeat says it."""
+        """The subscriptions for heartbeats."""
         return ConsumerData(
             group_name=self._group,
             consume_type=ACTIVELY,

@@ -47,7 +47,7 @@ UNDERSTOOD_MAX: Final = 256
 _log: Final = logging.getLogger(__name__)
 
 OnQueues = Callable[[str, Sequence[Queue], Sequence[Queue]], None]
-"""Hears that queues of a topic have changed: the topic, all of them, and this member's."""
+"""Called when the queues of a topic change: with the topic, all queues, and this member's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class PullConsumer:
         self._offsets = OffsetTable()
         self._known: dict[str, Share] = {}
         self._understood: set[tuple[str, str]] = set()
-        """Topics and conditions that brokers have understood."""
+        """Topics and filters that brokers have accepted."""
         self._client: Client
         self._calls: BrokerCalls | None = None
         self._membership: Membership | None = None
@@ -240,12 +240,12 @@ class PullConsumer:
     # Offsets of the group
 
     def known_offset(self, queue: Queue) -> int | None:
-        """How far the group is as it was set or read here, without asking a broker."""
+        """The group's progress as set or read here before, without asking a broker."""
         self._asking()
         return self._offsets.get(queue)
 
     async def committed(self, queue: Queue, *, from_store: bool = False) -> int | None:
-        """How far the group is: as it was set here, or as the broker has it; None if unknown."""
+        """The group's progress: as set here, or from the broker; None if unknown."""
         calls = self._asking()
         known = None if from_store else self._offsets.get(queue)
         if known is not None:

@@ -64,7 +64,7 @@ class PullTasks:
         self._is_closed = False
 
     def on(self, topic: str) -> Callable[[PullTask], PullTask]:
-        """Have the queues of a topic pulled by a function."""
+        """Register a function that pulls the queues of a topic."""
         if self._consumer is not None:
             raise Closed("Functions are registered before the tasks are opened.")
 

@@ -1,1 +1,1 @@
-"""The queues that a member holds: which, what is cached of them, and how they are pulled."""
+"""The queues that a member holds: their assignment, caches and pulling."""

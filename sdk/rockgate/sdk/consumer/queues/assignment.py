@@ -39,11 +39,11 @@ class Assignment(Generic[P]):
         return len(self._held)
 
     def get(self, queue: Queue) -> ProcessQueue[P] | None:
-        """What is cached of a queue, if it is consumed here."""
+        """The cache of a queue, if it is consumed here."""
         return self._held.get(queue)
 
     def items(self) -> list[tuple[Queue, ProcessQueue[P]]]:
-        """Every queue and what is cached of it."""
+        """Every queue and its cache."""
         return list(self._held.items())
 
     def release(self, topic: str, wanted: Collection[Queue], now_s: float) -> list[Queue]:

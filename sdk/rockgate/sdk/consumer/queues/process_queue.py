@@ -53,7 +53,7 @@ class ProcessQueue(Generic[P]):
     def __init__(self, now_s: float) -> None:
         self._cached: dict[int, P] = {}
         self._order: deque[int] = deque()
-        """Offsets, ascending; those that are cached no more are passed over at the front."""
+        """Offsets, ascending; those no longer cached are skipped at the front."""
         self._taken: dict[int, P] = {}
         self._next_offset = 0
         self.count = 0
@@ -64,7 +64,7 @@ class ProcessQueue(Generic[P]):
         self.is_lost = False
         """Another member has it, or its offset was set elsewhere: nothing is committed here."""
         self.begin_offset = 0
-        """Where it was taken up."""
+        """The offset at which consuming began."""
         self.pulled_at_s = now_s
         self.consumed_at_s = now_s
         self.locked_at_s: float | None = None
@@ -76,7 +76,7 @@ class ProcessQueue(Generic[P]):
     # Filling
 
     def put(self, messages: Iterable[P]) -> None:
-        """Cache what was pulled. An offset that is there already is replaced, not counted again."""
+        """Cache pulled messages. One with a cached offset replaces the other in the counts."""
         order, cached, taken = self._order, self._cached, self._taken
         for message in messages:
             offset = message.offset
@@ -127,7 +127,7 @@ class ProcessQueue(Generic[P]):
         return found
 
     def commit(self) -> int | None:
-        """What was taken is finished; the offset behind it, None if nothing was."""
+        """Finish the taken messages; return the offset behind them, None if there were none."""
         taken = self._taken
         if not taken:
             return None
@@ -138,7 +138,7 @@ class ProcessQueue(Generic[P]):
         return offset
 
     def put_back(self, messages: Sequence[P] | None = None) -> None:
-        """Return what was taken, all of it or these, to be taken again."""
+        """Put the taken messages back, all or these, to be taken again."""
         offsets = list(self._taken) if messages is None else [each.offset for each in messages]
         for offset in sorted(offsets, reverse=True):
             message = self._taken.pop(offset, None)
@@ -185,7 +185,7 @@ class ProcessQueue(Generic[P]):
 
     @property
     def taken_bounds(self) -> tuple[int, int]:
-        """The same of what was taken."""
+        """The same of the taken messages."""
         return (min(self._taken), max(self._taken)) if self._taken else (0, 0)
 
     @property
@@ -212,7 +212,7 @@ class ProcessQueue(Generic[P]):
         return self.locked_at_s is not None and now_s - self.locked_at_s <= self.lock_s_max
 
     def limit(self, limits: FlowLimits, *, is_orderly: bool) -> Limit | None:
-        """The limit that it exceeds, if any; order has no span, for nothing is passed over."""
+        """The limit that it exceeds, if any; in order the span is not limited."""
         if self.count > limits.count_max:
             return Limit.COUNT
         if self.size > limits.size_max:

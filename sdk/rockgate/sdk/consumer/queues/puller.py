@@ -40,14 +40,14 @@ UNKNOWN_TO_BROKER: Final = frozenset(
         ResponseCode.FILTER_DATA_NOT_LATEST,
     )
 )
-"""A broker that was started anew, or has heard a newer heartbeat than the one it acts by."""
+"""From a broker that was restarted, or has a newer heartbeat than the one it acts on."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class PullCounts:
-    """What pulls of one group have come to."""
+    """The outcomes of the pulls of one group."""
 
     pulls: int = 0
     messages: int = 0
@@ -65,7 +65,7 @@ class PullContext:
     offsets: OffsetTable
     counts: PullCounts
     subscription: Callable[[str], tuple[Subscription, int] | None]
-    """What is wanted of a topic, and since which version."""
+    """The subscription to a topic, and its version."""
     limits: Callable[[str], FlowLimits]
     """How much of each queue of a topic may be cached."""
     is_paused: Callable[[str], bool]
@@ -196,7 +196,7 @@ class Puller:
         return self._context.offsets.get(self._queue) or None
 
     def _take(self, pulled: Pulled) -> bool:
-        """Hand over what was pulled; whether there was anything."""
+        """Pass on the pulled messages; return whether there were any."""
         context, cached = self._context, self._cached
         messages: list[Received] = []
         if pulled.status is PullStatus.FOUND:
@@ -225,7 +225,7 @@ class Puller:
             cached.put(messages)
             context.hand_over(self._queue, cached, messages)
         elif not cached.count:
-            # Nothing of what was passed over is wanted: the group is beyond it.
+            # None of the skipped messages is wanted: the group's progress moves past them.
             context.offsets.update(self._queue, pulled.next_offset, increase_only=True)
         return bool(messages)
 

@@ -23,7 +23,7 @@ from rockgate.sdk.results import Queue
 
 INCOMPLETE_S: Final = 1.0
 GAP_S: Final = 0.5
-"""Between two rounds that were asked for."""
+"""The least time between two requested rounds."""
 INCOMPLETE_ROUNDS_MAX: Final = 30
 """After this many incomplete rounds in a row, the rest waits for the regular ones."""
 
@@ -71,7 +71,7 @@ class Rounds:
 async def over_topics(
     group: str, topics: Iterable[str], one: Callable[[str], Awaitable[bool]]
 ) -> bool:
-    """Have topics done one by one, whatever happens to one of them; whether all could be done."""
+    """Process topics one by one, even if one fails; returns whether all succeeded."""
     is_complete = True
     for topic in topics:
         try:

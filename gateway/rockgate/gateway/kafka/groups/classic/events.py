@@ -1,4 +1,4 @@
-"""What happens to a group, what it answers, and what it wants done. Values, and no decisions.
+"""Events of a group, its answers, and the actions that it requests: values without logic.
 
 A waiter identifies a caller: the machine returns it with the answer and never looks inside.
 """
@@ -83,7 +83,7 @@ class Commit:
 
 
 class Leaver(NamedTuple):
-    """One who leaves; a static member may be named by its instance id alone."""
+    """A member that leaves; a static one may be named by its instance id alone."""
 
     member_id: str
     instance_id: str | None
@@ -99,7 +99,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """The time has come that was asked for by `Arm`."""
+    """The time set by `Arm` is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ Effect: TypeAlias = Reply | Arm | Save
 
 
 class Outbox:
-    """What is to be done about one event, collected while it is handled."""
+    """The effects of one event, collected while it is handled."""
 
     __slots__ = ("_armed_ms", "effects")
 

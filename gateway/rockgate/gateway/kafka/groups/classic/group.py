@@ -56,7 +56,7 @@ class ClassicGroup:
         self.protocol_name: str | None = None
         self.members = Members()
         self.pending: dict[str, int] = {}
-        """Ids given to clients that have not come back with them, and until when they may."""
+        """Member ids given to clients that have not joined with them yet, and when they expire."""
         self._unsynced: set[str] = set()
         self._join_window = JoinWindow()
         self._sync_until_ms = NEVER_MS
@@ -64,7 +64,7 @@ class ClassicGroup:
         self._out = Outbox()
 
     def restore(self, saved: SavedGroup, now_ms: int) -> list[events.Effect]:
-        """Restore what was saved, before anything else happens; every session starts over."""
+        """Restore the saved group, before any other event; every session starts over."""
         self._now_ms = now_ms
         effects = self._out.begin(is_woken=True)
         self.generation, self.protocol_type = saved.generation, saved.protocol_type
@@ -79,11 +79,11 @@ class ClassicGroup:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left but what was saved."""
+        """Whether there is no state beyond what is saved."""
         return self.state is GroupState.EMPTY and not self.pending
 
     def handle(self, event: events.Event, now_ms: int) -> list[events.Effect]:
-        """Let something happen; returns what is to be done, in this order."""
+        """Handle an event; returns its effects, in order."""
         self._now_ms = now_ms
         effects = self._out.begin(is_woken=isinstance(event, events.Wake))
         if isinstance(event, events.MemberHeartbeat):

@@ -32,7 +32,7 @@ class SavedMember(msgspec.Struct, array_like=True, frozen=True):
 
     @classmethod
     def of(cls, member: Member) -> SavedMember:
-        """What is written of a member."""
+        """The record of a member."""
         return cls(
             member.id,
             member.instance_id,
@@ -76,7 +76,7 @@ _decode = msgspec.msgpack.Decoder(SavedGroup).decode
 
 
 def pack(saved: SavedGroup) -> bytes:
-    """A group's bytes; without its members if there is too much to say of them."""
+    """A group's bytes; without its members if those are too large."""
     data = _encode(saved)
     if len(data) <= SAVED_SIZE_MAX:
         return data

@@ -53,6 +53,6 @@ class JoinWindow:
         return True
 
     def end(self) -> None:
-        """The members are there."""
+        """All members have joined."""
         self.is_first = False
         self.until_ms = NEVER_MS

@@ -53,9 +53,9 @@ class Member:
         self.protocols = protocols
         self.assignment = b""
         self.join: Waiter | None = None
-        """Who waits for the next generation in this member's name."""
+        """The waiter of this member's JoinGroup."""
         self.sync: Waiter | None = None
-        """Who waits for this member's assignment."""
+        """The waiter of this member's SyncGroup."""
         self.is_new = True
         """Whether it has not been in a generation yet."""
         self.deadline_ms = 0
@@ -112,7 +112,7 @@ class Members:
         return self._by_id.get(member_id)
 
     def get(self, member_id: str) -> Member:
-        """A member that is there."""
+        """Return a member that exists."""
         return self._by_id[member_id]
 
     def static_id(self, instance_id: str) -> str | None:
@@ -149,7 +149,7 @@ class Members:
         self._static[member.instance_id] = member_id
 
     def update(self, member: Member, join: Join) -> None:
-        """Take over what a member says of itself now."""
+        """Update a member from its new JoinGroup."""
         self._count(member.protocols, -1)
         member.protocols = join.protocols
         self._count(member.protocols, 1)
