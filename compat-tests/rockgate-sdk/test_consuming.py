@@ -44,7 +44,7 @@ from rockgate.sdk import (
 pytestmark = pytest.mark.timeout(240)
 
 
-PLAIN = asked("messages with all that they carry; a group goes on where it was")
+PLAIN = asked("messages with all that they carry; a group continues where it was")
 FILTERS = asked("filters by tag and by SQL")
 RETRIES = asked("retries with a level, and dead letters")
 SHARING = asked("members share queues and take over")
