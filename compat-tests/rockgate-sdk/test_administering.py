@@ -64,7 +64,7 @@ class Administering(OnBroker):
 
     version = ""
     """How the broker's version begins."""
-    lacks = RequestCode.POP_MESSAGE
+    lacks = RequestCode.POP_ROLLBACK
     """A request that it does not have."""
 
     @TOPICS

@@ -24,7 +24,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 STEPS = (
     *("epoch", "progress", "checkpoint", "keys", "retention", "snapshot"),
     *("producers", "deadlines", "markers", "record-delays"),
-    *("clients", "locks", "checks", "brokers"),
+    *("clients", "locks", "checks", "brokers", "pop-expiry", "pop-progress"),
 )
 """Everything that a server does now and then, each contained by its name."""
 

@@ -29,7 +29,7 @@ def unquoted(tree: ast.AST) -> Iterator[str]:
             continue
         places = _PLACE.findall(str(node.args[0].value))
         for key, value in zip(places, node.args[1:], strict=False):
-            is_quoted = isinstance(value, ast.Call) and ast.unparse(value.func) == "shown"
+            is_quoted = isinstance(value, ast.Call) and ast.unparse(value.func) == "quoted"
             if key in CLIENTS_KEYS and not is_quoted:
                 yield f"line {node.lineno}: {key}={ast.unparse(value)}"
 
@@ -42,7 +42,7 @@ def test_a_log_line_quotes_what_a_client_chose(path: Path) -> None:
 def test_the_rule_finds_a_value_that_is_not_quoted() -> None:
     tree = ast.parse('log.info("gone group=%s count=%d", name, 3)')
     assert list(unquoted(tree)) == ["line 1: group=name"]
-    assert list(unquoted(ast.parse('log.info("gone group=%s", shown(name))'))) == []
+    assert list(unquoted(ast.parse('log.info("gone group=%s", quoted(name))'))) == []
 
 
 def test_commands_print_by_what_quotes_for_terminals() -> None:

@@ -31,7 +31,7 @@ from rockgate.sdk.results import Queue
 QUEUE = Queue("t", "a", 3)
 
 
-class World:
+class Brokers:
     """A broker with a slave, and the calls of group `g` over one client."""
 
     def __init__(self) -> None:
@@ -74,9 +74,9 @@ def answered(code: int = 0, *, suggested: int = 0, next_offset: int = 9, body: b
     return Command(code, header, body)
 
 
-def in_world(scenario: Callable[[World], Awaitable[None]]) -> None:
+def in_world(scenario: Callable[[Brokers], Awaitable[None]]) -> None:
     async def opened() -> None:
-        world = World()
+        world = Brokers()
         async with world.client:
             await scenario(world)
 
@@ -88,7 +88,7 @@ def in_world(scenario: Callable[[World], Awaitable[None]]) -> None:
 
 @pytest.mark.row("PULL-16")
 def test_a_pull_carries_what_to_read_how_long_to_wait_and_what_is_wanted() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         await world.calls.pull(
             QUEUE,
             42,
@@ -132,7 +132,7 @@ def test_a_pull_carries_what_to_read_how_long_to_wait_and_what_is_wanted() -> No
     ],
 )
 def test_each_flag_of_a_pull_has_its_bit(options: dict[str, Any], flags: int) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         await world.calls.pull(QUEUE, 42, by_tags("t"), count_max=1, **options)
         (request,) = [each for each in world.master.asked if each.code in (11, 361)]
         assert request.fields["sysFlag"] == str(flags)
@@ -144,7 +144,7 @@ def test_each_flag_of_a_pull_has_its_bit(options: dict[str, Any], flags: int) ->
 
 @pytest.mark.row("PULL-11")
 def test_an_expression_travels_only_when_it_is_asked_for_and_no_class_ever_does() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         for wanted in (by_tags("t", "red || blue"), by_sql("t", "a = 1")):
             for is_asked_for in (False, True):
                 await world.calls.pull(QUEUE, 0, wanted, count_max=1, with_expression=is_asked_for)
@@ -161,7 +161,7 @@ def test_an_expression_travels_only_when_it_is_asked_for_and_no_class_ever_does(
 
 @pytest.mark.row("PULL-17")
 def test_a_pull_is_awaited_or_run_as_a_task_and_never_one_way() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         awaited = await world.calls.pull(QUEUE, 0, by_tags("t"), count_max=1)
         task = asyncio.create_task(world.calls.pull(QUEUE, 0, by_tags("t"), count_max=1))
         assert await task == awaited
@@ -177,7 +177,7 @@ def test_a_pull_is_awaited_or_run_as_a_task_and_never_one_way() -> None:
 
 @pytest.mark.row("PULL-14")
 def test_the_broker_to_ask_is_the_one_last_suggested_and_the_master_at_first() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         world.master.script[11] = lambda _: answered(suggested=1)
 
         async def pull(queue: Queue = QUEUE) -> None:
@@ -202,7 +202,7 @@ def test_the_broker_to_ask_is_the_one_last_suggested_and_the_master_at_first() -
 
 @pytest.mark.row("PULL-14")
 def test_a_broker_that_is_not_in_the_route_is_looked_up_once_more() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         world.has_broker = False
         with pytest.raises(NoRoute, match="Topic t has left broker a"):
             await world.calls.pull(QUEUE, 0, by_tags("t"), count_max=1)
@@ -217,7 +217,7 @@ def test_a_broker_that_is_not_in_the_route_is_looked_up_once_more() -> None:
 
 @pytest.mark.row("PULL-15")
 def test_progress_is_not_sent_to_a_slave() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         world.master.script[11] = lambda _: answered(suggested=1)
         for _ in range(2):
             await world.calls.pull(QUEUE, 0, by_tags("t"), count_max=1, commit_offset=5)
@@ -244,7 +244,7 @@ def test_progress_is_not_sent_to_a_slave() -> None:
 def test_a_result_has_a_status_three_offsets_and_messages(
     code: int, status: PullStatus, found: list[int]
 ) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         body = b"".join(stored("t", offset, queue_id=3) for offset in found)
         world.master.script[11] = lambda _: answered(code, body=body)
         async with PullConsumer(client=world.client, group="g") as consumer:
@@ -260,7 +260,7 @@ def test_a_result_has_a_status_three_offsets_and_messages(
 
 @pytest.mark.row("CB-0")
 def test_an_answer_is_decoded_and_filtered_and_its_hint_kept_before_anybody_acts_on_it() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         body = b"".join(stored("t", n, queue_id=3, tag=tag) for n, tag in enumerate(["x", "y"]))
         world.master.script[11] = lambda _: answered(suggested=1, body=body)
         hints: list[int] = []
@@ -301,7 +301,7 @@ def test_an_answer_is_decoded_and_filtered_and_its_hint_kept_before_anybody_acts
 @pytest.mark.row("CB-0")
 @pytest.mark.parametrize("code", [19, 20, 21])
 def test_a_hint_is_kept_of_an_answer_without_messages_too(code: int) -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         world.master.script[11] = lambda _: answered(code, suggested=1)
         for _ in range(2):
             await world.calls.pull(QUEUE, 0, by_tags("t"), count_max=1)
@@ -312,7 +312,7 @@ def test_a_hint_is_kept_of_an_answer_without_messages_too(code: int) -> None:
 
 @pytest.mark.row("PULL-18")
 def test_an_answer_that_is_unreadable_missing_or_not_to_be_had_is_an_error_of_its_own() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         async def failed(timeout_s: float = 30.0) -> SdkError:
             with pytest.raises(SdkError) as error:
                 await world.calls.pull(QUEUE, 0, by_tags("t"), count_max=1, timeout_s=timeout_s)
@@ -339,7 +339,7 @@ def test_an_answer_that_is_unreadable_missing_or_not_to_be_had_is_an_error_of_it
 
 @pytest.mark.row("PULL-18")
 def test_messages_that_cannot_be_read_are_an_error_of_the_pull() -> None:
-    async def scenario(world: World) -> None:
+    async def scenario(world: Brokers) -> None:
         world.master.script[11] = lambda _: answered(body=stored("t", 7)[:-1])
         async with PullConsumer(client=world.client, group="g") as consumer:
             with pytest.raises(SdkError, match="messages that cannot be read: message at byte 0"):

@@ -80,8 +80,8 @@ class RemotingAssembly:
             "clients": now_and_then(clock, services.clients.expire),
             "locks": now_and_then(clock, services.locks.expire),
             "checks": services.check_backs.step,
-            "pop expiry": services.revival.expire,
-            "pop progress": services.revival.commit,
+            "pop-expiry": services.revival.expire,
+            "pop-progress": services.revival.commit,
         }
 
     def _source(self) -> BrokerSource:
