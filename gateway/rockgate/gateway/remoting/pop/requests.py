@@ -265,6 +265,8 @@ class PopRequests:
         count_max = max(1, min(header.max_msg_nums, COUNT_MAX))
         for queue in chosen:
             at = self._acquirer.next_offset(group, topic, queue)
+            if at >= self._puller.end(queue):
+                continue
             found = self._puller.pull(queue, at, EVERYTHING, count_max, self._size_max)
             if not isinstance(found, Pulled):
                 return self._peek_later(command, found)
