@@ -8,6 +8,7 @@ import json
 import pytest
 from tests.gateway.fakes import turns
 from tests.gateway.remoting.popworld import PopWorld
+from tests.gateway.remoting.world import Everybody
 from tests.waiting import until
 
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
@@ -476,3 +477,20 @@ async def test_a_topic_of_many_queues_is_looked_at_turn_by_turn() -> None:
     assert not told.done(), "others have their turn"
     await until(told.done, "it is answered")
     assert told.result().code == ResponseCode.POLLING_TIMEOUT
+
+
+async def test_a_clock_that_is_set_ahead_loses_nothing() -> None:
+    w = world(2)
+    first, _ = await w.pop()
+    await w.ack(first)
+    w.clock.step(86_400_000)
+    await w.expire(1_000)
+    assert bodies(await w.pop()) == [b"m1"]
+
+
+async def test_a_group_of_kafka_members_cannot_pop(monkeypatch: pytest.MonkeyPatch) -> None:
+    w = world(1)
+    monkeypatch.setattr(Everybody, "is_foreign", lambda owners, group: True)
+    answer = await w.answer(RequestCode.POP_MESSAGE, w.pop_fields())
+    assert answer.code == ResponseCode.NO_PERMISSION
+    assert w.in_flight.count == 0

@@ -99,6 +99,7 @@ class Acquirer:
         self._puller = puller
         self._queues = queues
         self._topics = topics
+        self._offsets = offsets
         self._starts = Starts(in_flight=in_flight, journal=journal, puller=puller, offsets=offsets)
         self._clock = clock
         self._broker_name = broker_name
@@ -107,6 +108,8 @@ class Acquirer:
 
     def pop(self, asked: Pop) -> Popped | Awaitable[Popped]:
         """Acquire what there is now; an awaitable if something must be loaded or opened first."""
+        # Its progress is committed from here, which only the members of one side may do.
+        self._offsets.check_owner(asked.group)
         self._turn += 1
         return self._pop(asked, self._turn, 0, 0)
 
