@@ -6,6 +6,7 @@ such as `pipeline`, need their package's extra and neither of the two; `--help` 
 nothing.
 """
 
+import gc
 import sys
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
@@ -15,10 +16,14 @@ CLI_MODULES = ("cramjam", "crc32c", "rich", "typer")
 SERVER_MODULES = ("uvloop",)
 """What the extra `server` brings besides, for `SERVER_COMMANDS`."""
 SERVER_COMMANDS = ("serve", "namesrv")
+YOUNG_OBJECTS = 100_000
+"""How many new objects cause a garbage collection; Python's 700 cause hundreds while modules are
+imported, none of which finds anything. A server sets thresholds of its own once it runs."""
 
 
 def main() -> None:
     """Run the command line; exits with status 2 where an extra is missing."""
+    gc.set_threshold(YOUNG_OBJECTS)
     arguments = sys.argv[1:]
     is_server = bool(arguments) and arguments[0] in SERVER_COMMANDS
     missing = [name for name in CLI_MODULES if find_spec(name) is None]
