@@ -292,6 +292,28 @@ async def test_a_queue_that_another_has_locked_is_dropped_without_a_commit() -> 
     await brokers.close()
 
 
+@pytest.mark.row("ORD-1")
+@pytest.mark.parametrize("is_moving", [False, True], ids=["kept", "moving"])
+@pytest.mark.parametrize(("known", "is_lost"), [(5, False), (6, True)])
+async def test_a_lock_is_not_trusted_while_a_listener_outlasts_it(
+    known: int, is_lost: bool, is_moving: bool
+) -> None:
+    brokers = Brokers()
+    await brokers.holding.take_up([A0])
+    cached = brokers.holding.held[A0].cached
+    cached.put([Received.of("t", b"slow")])
+    began_s = asyncio.get_running_loop().time()
+    cached.take(1, began_s - cached.lock_s_max - 1)
+    if is_moving:
+        brokers.holding.assignment.drop(A0)
+    # Its broker has restarted without the lock: another member had the queue, and released it.
+    brokers.progress[A0] = known
+    await brokers.holding.renew_locks()
+    assert cached.is_lost == is_lost
+    assert is_lost or (cached.locked_at_s or 0) >= began_s
+    await brokers.close()
+
+
 @pytest.mark.row("ORD-1", "PQ-2")
 async def test_a_broker_that_does_not_answer_leaves_locks_until_they_are_stale() -> None:
     brokers = Brokers(ConsumerSettings(is_orderly=True, lock_renew_s=1.0, lock_s_max=2.0))

@@ -210,7 +210,9 @@ class Holding:
             held.cached.locked_at_s = None
             held.settlement.lose()
             return
-        if not held.cached.is_locked(asked_at_s):
+        # A broker that restarts forgets its locks: while a listener here outlasts one, another
+        # member may have had the queue and released it again.
+        if not held.cached.is_locked(asked_at_s) or held.cached.is_lock_outlasted(asked_at_s):
             try:
                 if not await held.settlement.is_current():
                     return

@@ -143,7 +143,7 @@ class QueueSettlement:
     async def is_current(self) -> bool:
         """Whether the group is no further than this member knows; if it is, the queue is lost."""
         known = await self._context.calls.committed(self._queue)
-        if self._cached.is_dropped:
+        if self._cached.is_lost:
             return False
         mine = self._context.offsets.get(self._queue)
         if known is None or known <= (self._cached.begin_offset if mine is None else mine):

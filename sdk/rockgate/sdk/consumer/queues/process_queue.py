@@ -211,6 +211,10 @@ class ProcessQueue(Generic[P]):
         """Whether a broker has locked it for this client, not too long ago."""
         return self.locked_at_s is not None and now_s - self.locked_at_s <= self.lock_s_max
 
+    def is_lock_outlasted(self, now_s: float) -> bool:
+        """Whether messages were taken longer ago than a lock is valid without renewal."""
+        return self.has_taken and now_s - self.consumed_at_s > self.lock_s_max
+
     def limit(self, limits: FlowLimits, *, is_orderly: bool) -> Limit | None:
         """The limit that it exceeds, if any; in order the span is not limited."""
         if self.count > limits.count_max:
