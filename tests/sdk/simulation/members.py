@@ -103,7 +103,8 @@ class Member:
         """Whether what it holds is what it was assigned, each with one puller."""
         if self.consumer is None:
             return True
-        pulling = [task for task in self._tasks.of(self.name) if "Puller.run" in repr(task)]
+        running = [task.get_coro() for task in self._tasks.of(self.name)]
+        pulling = [each for each in running if getattr(each, "__qualname__", "") == "Puller.run"]
         return len(pulling) == len(self.queues) == self.consumer.statistics.queue_count
 
     def jump(self, ms: int) -> None:

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from rockgate.sdk.consumer.broker_calls import BrokerCalls, by_broker
 from rockgate.sdk.consumer.delivery.settlement import QueueSettlement, SettleContext
-from rockgate.sdk.consumer.offsets.first import first_offset
+from rockgate.sdk.consumer.offsets.first import FirstOffsets
 from rockgate.sdk.consumer.offsets.store import GroupOffsets
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.queues.assignment import Assignment
@@ -84,6 +84,7 @@ class Holding:
         self.assignment: Assignment[Received] = Assignment()
         self.held: dict[Queue, Held] = {}
         self.offsets: OffsetTable = context.settling.offsets
+        self._first_offsets = FirstOffsets(context.store, context.calls, context.settings.start)
         self._limits: dict[str, FlowLimits] = {}
         self._releasing = asyncio.Lock()
         """A round and a reset may both give a queue up: one after the other."""
@@ -128,14 +129,11 @@ class Holding:
 
     async def _take_up(self, queues: Sequence[Queue], asked_at_s: float) -> list[Queue]:
         """The queues of one broker, as far as their first offsets are known."""
-        context = self._context
         taken: list[Queue] = []
         for queue in queues:
             try:
                 # Read after the lock was acquired: its previous owner has persisted it by now.
-                offset = await first_offset(
-                    context.store, context.calls, queue, self._settings.start
-                )
+                offset = await self._first_offsets.of(queue)
             except Closed:
                 raise
             except (TimedOut, Unreachable) as failed:

@@ -15,7 +15,7 @@ from typing import Final
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.consumer.broker_calls import BrokerCalls, Pulled
-from rockgate.sdk.consumer.offsets.first import first_offset
+from rockgate.sdk.consumer.offsets.first import FirstOffsets
 from rockgate.sdk.consumer.offsets.store import GroupOffsets
 from rockgate.sdk.consumer.offsets.table import OffsetTable
 from rockgate.sdk.consumer.pull.lite_settings import LitePullSettings
@@ -98,7 +98,7 @@ class LiteQueues:
         self.polls = Polls()
         self.counts = counts
         self.store = store
-        self._calls = calls
+        self._first_offsets = FirstOffsets(store, calls, settings.start)
         self._settings = settings
         self._arrived = arrived
         self.assignment: Assignment[Received] = Assignment()
@@ -153,8 +153,7 @@ class LiteQueues:
                 self.assignment.released(queue)
                 self.polls.end(queue)
             for queue in self.assignment.missing(wanted):
-                start = self._settings.start
-                self._begin(queue, await first_offset(self.store, self._calls, queue, start))
+                self._begin(queue, await self._first_offsets.of(queue))
 
     async def seek(self, queue: Queue, offset: int) -> None:
         """Continue at another offset of a queue; what is cached of it is discarded."""
