@@ -341,7 +341,7 @@ def test_what_speaks_another_protocol_is_closed_with_one_line(
         assert sock.recv(100) == b""
     wait_until(lambda: hint in server.log[mark:], "the line is logged")
     (line,) = server.log[mark:].splitlines()
-    assert " info " in line and " closed, " in line
+    assert " info " in line and " closed on error " in line
 
 
 @pytest.mark.parametrize(

@@ -84,4 +84,4 @@ def test_what_speaks_another_protocol_is_closed_with_one_line(
     assert target.attack(data, is_last=False) == b""
     wait_until(lambda: hint in target.server.log[mark:], "the line is logged")
     (line,) = target.server.log[mark:].splitlines()
-    assert " info " in line and " closed, " in line
+    assert " info " in line and " closed on error " in line

@@ -117,3 +117,61 @@ def test_an_odd_phrase_of_the_server_is_found(line: str) -> None:
 
 def test_messages_of_asserts_are_for_developers() -> None:
     assert problems(server_texts('assert x, "who waits is told first"', "gateway/x.py")) == []
+
+
+SENTENCES = {
+    "BatchTooLarge": 0,
+    "ContentTooLarge": 0,
+    "MalformedBatch": 0,
+    "MalformedContent": 0,
+    "MalformedFrame": 0,
+    "RequestError": 1,
+    "StoreFull": 0,
+    "TooManyPending": 0,
+    "_corrupt": 0,
+    "_malformed": 1,
+}
+"""Calls whose argument at this place is answered or logged as it is.
+
+The reasons of EntryError, MalformedMessage, MalformedRequest and SqlError are quoted in a sentence
+of the error's own.
+"""
+
+
+def fragments(source: str, path: str) -> Iterator[str]:
+    """Each text of an error that does not begin and end as a sentence does."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        place = SENTENCES.get(node.func.id)
+        if place is None or len(node.args) <= place:
+            continue
+        # The first is the whole; others are parts that are put into it.
+        whole = next(texts_of(f"text = {ast.unparse(node.args[place])}", path), None)
+        if whole and not re.fullmatch(r"([A-Z0-9{]|zstd ).*[.}]", whole.text, re.DOTALL):
+            yield f"{path}:{node.lineno}: {whole.text!r}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_text_of_an_error_is_a_sentence(room: str) -> None:
+    files = sorted(Path(ROOT, room, "rockgate").rglob("*.py"))
+    found = [
+        problem
+        for file in files
+        for problem in fragments(file.read_text(), str(file.relative_to(ROOT)))
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ('raise MalformedFrame("negative length")', 1),
+        ('raise MalformedFrame("Negative length")', 1),
+        ('raise RequestError(code, f"record {index} is invalid.")', 1),
+        ('raise RequestError(code, f"{count} records are invalid.")', 0),
+        ('raise EntryError("unknown magic")', 0),
+    ],
+)
+def test_a_fragment_is_found(line: str, count: int) -> None:
+    assert len(list(fragments(line, "protocol/x.py"))) == count

@@ -50,12 +50,12 @@ def test_a_frame_in_one_chunk_is_a_slice_of_it() -> None:
 @pytest.mark.parametrize(
     ("length", "reason"),
     [
-        (-1, "negative frame length -1, at byte 9 of the stream"),
-        (-(2**31), "negative frame length -2147483648, at byte 9 of the stream"),
-        (101, "frame of 101 bytes exceeds the maximum of 100, at byte 9 of the stream"),
+        (-1, "Negative frame length -1, at byte 9 of the stream."),
+        (-(2**31), "Negative frame length -2147483648, at byte 9 of the stream."),
+        (101, "Frame of 101 bytes exceeds the maximum of 100, at byte 9 of the stream."),
         (
             2**31 - 1,
-            "frame of 2147483647 bytes exceeds the maximum of 100, at byte 9 of the stream",
+            "Frame of 2,147,483,647 bytes exceeds the maximum of 100, at byte 9 of the stream.",
         ),
     ],
 )

@@ -3,7 +3,8 @@
     ProtocolError            the peer broke the protocol: the connection is closed
     └── MalformedFrame       a size or a header that cannot be read
 
-Each protocol's own `errors` module adds to these.
+Each protocol's own `errors` module adds to these. The text of an error is a sentence; where the
+error adds a place to it, `reason` is the clause that follows the place.
 """
 
 

@@ -205,7 +205,7 @@ class FrameReader:
 
     def _refuse(self, size: int) -> None:
         if size < 0:
-            reason = f"negative frame length {size}"
+            reason = f"Negative frame length {size}"
         else:
-            reason = f"frame of {size} bytes exceeds the maximum of {self.frame_bytes_max}"
-        self.error = MalformedFrame(f"{reason}, at byte {self._position} of the stream")
+            reason = f"Frame of {size:,} bytes exceeds the maximum of {self.frame_bytes_max:,}"
+        self.error = MalformedFrame(f"{reason}, at byte {self._position:,} of the stream.")

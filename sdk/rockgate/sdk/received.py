@@ -317,9 +317,9 @@ def _envelope(data: Buffer, at: int) -> Entry:
     try:
         read = envelope.read(data, at)
     except EntryError as wrong:
-        raise MalformedContent(f"message at byte {at}: {wrong.reason}") from None
+        raise MalformedContent(f"Message at byte {at} is invalid: {wrong.reason}.") from None
     if read.is_batch:
-        raise MalformedContent(f"message at byte {at}: entry is a batch")
+        raise MalformedContent(f"Message at byte {at} is a batch.")
     return read
 
 

@@ -56,7 +56,7 @@ def test_other_headers_delay_nothing(headers: list[tuple[str, bytes | None]]) ->
     "value", [None, b"", b"soon", b" 1", b"1_0", b"1.5", b"\xd9\xa1", b"9" * 19]
 )
 def test_what_is_no_number_is_refused_by_name(name: str, value: bytes | None) -> None:
-    with pytest.raises(ValueError, match=f"header {name} must be a decimal number, not .*"):
+    with pytest.raises(ValueError, match=f"Header {name} must be a decimal number, not .*"):
         wait_of([(name, value)])
 
 
@@ -67,7 +67,7 @@ def test_a_level_below_zero_is_refused() -> None:
 
 def test_a_wait_that_is_too_long_is_refused() -> None:
     with pytest.raises(
-        ValueError, match="delay of 86,400,001 ms exceeds the maximum of 86,400,000 ms"
+        ValueError, match="Delay of 86,400,001 ms exceeds the maximum of 86,400,000 ms"
     ):
         TERMS.check(Wait(0, 86_400_001, True), NOW_MS)
     with pytest.raises(ValueError, match="exceeds the maximum"):

@@ -149,10 +149,10 @@ def test_what_is_not_kafka_is_closed_with_one_line_and_others_live(
         mark = len(server.log)
         bad.socket.sendall(hostile_streams()[name])
         assert bad.closed_by_server()
-        wait_until(lambda: " closed, " in server.log[mark:], "the end is logged")
+        wait_until(lambda: " closed on error " in server.log[mark:], "the end is logged")
         assert ranges(good.api_versions()) == ADVERTISED
-        (line,) = (line for line in server.log[mark:].splitlines() if " closed, " in line)
-        assert " info kafka.server.session closed, " in line and " connection=" in line
+        (line,) = (line for line in server.log[mark:].splitlines() if " closed on error " in line)
+        assert " info kafka.server.session closed on error " in line and " connection=" in line
 
 
 def test_random_bytes_never_hurt_the_server(server: RunningServer) -> None:

@@ -63,7 +63,7 @@ def test_tagged_fields_of_a_request_header_are_stepped_over() -> None:
 
 
 def test_an_api_key_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(UnsupportedVersion, match="api key 999 version 0 is not supported"):
+    with pytest.raises(UnsupportedVersion, match="API key 999 version 0 is not supported"):
         decode_request_header(b"\x03\xe7\0\0\0\0\0\1\xff\xff")
 
 
@@ -84,8 +84,8 @@ def test_produce_below_3_has_a_header_because_it_is_advertised() -> None:
     [
         (b"", "truncated at 0 bytes"),
         (b"\0\3\0\x0c\0\0\0\1\xff\xff", "truncated at 10 bytes"),
-        (b"\0\3\0\1\0\0\0\1\xff\xfe", "client id of -2 bytes"),
-        (b"\0\3\0\1\0\0\0\1\0\x05abc", "client id of 5 bytes exceeds the frame of 13"),
+        (b"\0\3\0\1\0\0\0\1\xff\xfe", "Client id has size -2"),
+        (b"\0\3\0\1\0\0\0\1\0\x05abc", "Client id of 5 bytes exceeds the frame of 13"),
         (b"\0\3\0\1\0\0\0\1\0\x01\xff", "utf-8"),
         (b"\0\3\0\x0c\0\0\0\1\xff\xff\xff\xff\xff\xff\xff\x01", "varint over 5 bytes"),
         (b"\0\3\0\x0c\0\0\0\1\xff\xff\x01\x00\x7f", "length 127 exceeds the 0 bytes left"),

@@ -22,14 +22,15 @@ def test_every_kind_is_a_protocol_error_and_in_the_tree_on_top() -> None:
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (MalformedFrame("size -1"), "size -1"),
-        (UnsupportedVersion(3, 99), "api key 3 version 99 is not supported"),
-        (MalformedMessage("X", 2, "a.b", "not UTF-8"), "X v2 at a.b: not UTF-8"),
-        (MalformedMessage("X", 2, "", "cut"), "X v2 at the top: cut"),
-        (MalformedBatch("magic 1"), "magic 1"),
+        (MalformedFrame("Negative size -1."), "Negative size -1."),
+        (UnsupportedVersion(3, 99), "API key 3 version 99 is not supported."),
+        (MalformedMessage("X", 2, "a.b", "not UTF-8"), "X v2 is invalid at a.b: not UTF-8."),
+        (MalformedMessage("X", 2, "", "cut"), "X v2 is invalid: cut."),
+        (MalformedBatch("Magic is 1."), "Magic is 1."),
+        (MalformedBatch("Key is null.", index=3), "Record 3: Key is null."),
     ],
 )
-def test_an_error_says_what_and_where_in_one_clause(error: ProtocolError, text: str) -> None:
+def test_an_error_says_what_and_where_in_one_sentence(error: ProtocolError, text: str) -> None:
     assert str(error) == text
 
 

@@ -75,34 +75,37 @@ def test_a_code_that_two_bytes_do_not_hold_is_cut_off_as_rocketmq_does() -> None
 @pytest.mark.parametrize(
     ("frame", "reason"),
     [
-        (b"", "frame of 0 bytes has no header length"),
-        (b"\0\0\0", "frame of 3 bytes has no header length"),
-        (b"\0\0\0\5{}", "header of 5 bytes exceeds the frame of 6"),
-        (b"\2\0\0\0", "unknown header encoding 2"),
-        (b"\0\0\0\2{}", "JSON header: Object missing required field `code`"),
-        (b"\0\0\0\1{", "JSON header: Input data was truncated"),
-        (b'\0\0\0\x0c{"code":"x"}', "JSON header: Expected `int`, got `str` - at `$.code`"),
+        (b"", "Frame of 0 bytes has no header length."),
+        (b"\0\0\0", "Frame of 3 bytes has no header length."),
+        (b"\0\0\0\5{}", "Header of 5 bytes exceeds the frame of 6."),
+        (b"\2\0\0\0", "Unknown header encoding 2."),
+        (b"\0\0\0\2{}", "JSON header is invalid: Object missing required field `code`."),
+        (b"\0\0\0\1{", "JSON header is invalid: Input data was truncated."),
+        (
+            b'\0\0\0\x0c{"code":"x"}',
+            "JSON header is invalid: Expected `int`, got `str` - at `$.code`.",
+        ),
         (
             b'\0\0\0\x17{"code":99999999999999}',
-            "JSON header: code 99999999999999 is not a 32-bit integer",
+            "JSON header is invalid: code 99999999999999 is not a 32-bit integer.",
         ),
-        (b"\1\0\0\0", "binary header is truncated at 0 bytes"),
-        (b"\1\0\0\x0d" + bytes(13), "binary header is truncated at 13 bytes"),
+        (b"\1\0\0\0", "Binary header is truncated at 0 bytes."),
+        (b"\1\0\0\x0d" + bytes(13), "Binary header is truncated at 13 bytes."),
         (
             b"\1\0\0\x11" + bytes(13) + b"\0\0\0\1",
-            "binary header: remark of 1 bytes at byte 13 exceeds the 0 bytes left",
+            "Binary header is invalid: remark of 1 bytes at byte 13 exceeds the 0 left.",
         ),
         (
             b"\1\0\0\x11" + bytes(13) + b"\xff\xff\xff\xff",
-            "binary header: remark of -1 bytes at byte 13 exceeds the 0 bytes left",
+            "Binary header is invalid: remark of -1 bytes at byte 13 exceeds the 0 left.",
         ),
         (
             b"\1\0\0\x17" + bytes(17) + b"\0\0\0\2\0\1",
-            "binary header: field at byte 0 exceeds the 2 bytes of the header",
+            "Binary header is invalid: field at byte 0 exceeds its 2 bytes.",
         ),
         (
             b"\1\0\0\x1c" + bytes(17) + b"\0\0\0\7\0\1a\0\0\0\1",
-            "binary header: field at byte 0 exceeds the 7 bytes of the header",
+            "Binary header is invalid: field at byte 0 exceeds its 7 bytes.",
         ),
     ],
 )

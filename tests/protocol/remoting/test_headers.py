@@ -34,7 +34,7 @@ def test_a_field_that_nobody_declared_is_passed_over() -> None:
 def test_a_field_that_is_missing_or_wrong_is_named(fields: dict[str, str], reason: str) -> None:
     with pytest.raises(MalformedRequest) as refused:
         headers.read(Command(29, fields), SearchOffsetHeader)
-    assert str(refused.value).startswith("SEARCH_OFFSET_BY_TIMESTAMP: ")
+    assert str(refused.value).startswith("SEARCH_OFFSET_BY_TIMESTAMP is invalid: ")
     assert reason in str(refused.value)
 
 

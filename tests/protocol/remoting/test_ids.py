@@ -45,7 +45,7 @@ def test_an_offset_message_id_comes_back(address: bytes) -> None:
 
 @pytest.mark.parametrize("text", ["", "7F", "x" * 32, "00" * 17, "é" * 32])
 def test_what_is_no_id_is_refused(text: str) -> None:
-    with pytest.raises(MalformedContent, match="message id"):
+    with pytest.raises(MalformedContent, match="Message id"):
         parse_offset_message_id(text)
 
 

@@ -72,7 +72,7 @@ def test_what_cannot_have_odd_keys_is_not_read_word_by_word(
 
     monkeypatch.setattr(javajson, "legalise", refuse)
     for kind in (HeartbeatBody, LockBody, SubscriptionGroupConfig, DataVersion, RegisterBody):
-        with pytest.raises(MalformedRequest, match="what: "):
+        with pytest.raises(MalformedRequest, match="what is invalid: "):
             decode(b'{"clientID":"c",{0:1}}', kind, "what")
     for odd in (OffsetTable, RouteData, ClusterInfo, TopicStats):
         with pytest.raises(AssertionError, match="word by word"):
@@ -84,7 +84,7 @@ def test_what_is_too_large_is_not_read_at_all() -> None:
         decode(b'{"clientID":"client"}', HeartbeatBody, "what", size_max=20)
     assert decode(b'{"clientID":"client"}', HeartbeatBody, "what", size_max=21)
     large = b'{"offsetTable":{0:' + b" " * LEGALISED_SIZE_MAX + b"}}"
-    with pytest.raises(MalformedRequest, match="what: "):
+    with pytest.raises(MalformedRequest, match="what is invalid: "):
         decode(large, OffsetTable, "what")
 
 

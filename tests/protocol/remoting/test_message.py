@@ -105,25 +105,25 @@ def test_messages_follow_one_another() -> None:
 def test_what_all_bodies_become_together_is_bounded() -> None:
     big = packed(body=compress(bytes(60_000), Compression.ZLIB), sys_flag=1 | Compression.ZLIB)
     assert len(list(decode_all(big * 2, size_max=120_000))) == 2
-    with pytest.raises(MalformedContent, match="more than"):
+    with pytest.raises(MalformedContent, match="exceeds the maximum"):
         list(decode_all(big * 3, size_max=120_000))
 
 
 @pytest.mark.parametrize("cut", range(0, 100, 7))
 def test_a_message_that_is_cut_off_is_refused(cut: int) -> None:
-    with pytest.raises(MalformedContent, match="message at byte 0"):
+    with pytest.raises(MalformedContent, match="Message at byte 0 is invalid"):
         decode(packed()[:cut])
 
 
 def test_a_batch_entry_is_no_message() -> None:
     data = bytearray(packed(topic=b"x" * 200, properties=b"INNER_NUM\x010000000003\x02"))
     data[4:8] = envelope.MAGIC_BATCH.to_bytes(4, "big")
-    with pytest.raises(MalformedContent, match="entry is a batch"):
+    with pytest.raises(MalformedContent, match="is a batch"):
         decode(bytes(data))
 
 
 def test_an_unknown_compression_is_refused() -> None:
-    with pytest.raises(MalformedContent, match="unknown compression type 7"):
+    with pytest.raises(MalformedContent, match="Unknown compression type 7"):
         decode(packed(sys_flag=envelope.COMPRESSED | 7 << 8))
 
 
@@ -190,12 +190,18 @@ def test_any_bytes_are_a_batch_or_refused(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"\0", "message 0 is truncated at byte 0"),
-        (bytes(22), "message 0 has size 0 at byte 0"),
-        (b"\0\0\0\x17" + bytes(18), "message 0 has size 23 at byte 0"),
-        (b"\0\0\0\x16" + bytes(12) + b"\0\0\0\1" + bytes(2), "message 0 has a body of 1 bytes"),
-        (b"\0\0\0\x16" + bytes(12) + b"\xff\xff\xff\xff" + bytes(2), "message 0 has size 22"),
-        (b"\0\0\0\x16" + bytes(16) + b"\0\1", "message 0 has properties of 1 bytes"),
+        (b"\0", "Message 0 of the batch is truncated at byte 0"),
+        (bytes(22), "Message 0 of the batch has size 0 at byte 0"),
+        (b"\0\0\0\x17" + bytes(18), "Message 0 of the batch has size 23 at byte 0"),
+        (
+            b"\0\0\0\x16" + bytes(12) + b"\0\0\0\1" + bytes(2),
+            "Message 0 of the batch has a body of 1 bytes",
+        ),
+        (
+            b"\0\0\0\x16" + bytes(12) + b"\xff\xff\xff\xff" + bytes(2),
+            "Message 0 of the batch has size 22",
+        ),
+        (b"\0\0\0\x16" + bytes(16) + b"\0\1", "Message 0 of the batch has properties of 1 bytes"),
     ],
 )
 def test_a_batch_that_lies_is_refused_with_the_place(data: bytes, reason: str) -> None:

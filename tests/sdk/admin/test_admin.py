@@ -199,7 +199,7 @@ async def test_a_message_is_found_by_place_key_and_id(name_server: str, topic: s
         soon = datetime.now(UTC) + timedelta(hours=1)
         assert await admin.messages.by_key(topic, "order-7", since=soon) == []
         assert await admin.messages.by_key(topic, "order-8") == []
-        with pytest.raises(InvalidMessage, match="Not the id of a place"):
+        with pytest.raises(InvalidMessage, match="Not an offset message id"):
             await admin.messages.view("xyz")
         with pytest.raises(InvalidMessage, match="names port 0"):
             await admin.messages.view("7F000001" + "00000000" + "0" * 16)
@@ -297,7 +297,7 @@ async def test_members_are_asked_for_themselves(name_server: str, topic: str, gr
             await admin.offsets.status(group, topic, "somebody")
         with pytest.raises(Refused, match="not online"):
             await admin.groups.running_info(group, "somebody")
-        with pytest.raises(InvalidMessage, match="Not the id of a place"):
+        with pytest.raises(InvalidMessage, match="Not an offset message id"):
             await admin.groups.consume_directly(group, client.id, "xyz")
 
 

@@ -300,7 +300,7 @@ def test_an_answer_of_a_name_server_has_a_size() -> None:
         assert len(large) > 100_000
         name_server(net, {"large": large, "t": b"[" + b" " * (1 << 20) + b"]"})
         async with Client("n:1", dial=net.dial) as client:
-            with pytest.raises(NoRoute, match="1,048,578 bytes; the maximum is 1,048,576"):
+            with pytest.raises(NoRoute, match="1,048,578 bytes, the maximum is 1,048,576"):
                 await client.routes.get("t")
 
     run(scenario())

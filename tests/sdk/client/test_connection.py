@@ -252,7 +252,7 @@ def test_a_peer_that_breaks_the_protocol_is_left(has_answered: bool) -> None:
         await settle()
         peer.transport.tell(b"\x00\x00\x00\x08\x07\x00\x00\x00junk")
         what = "does not speak the RocketMQ protocol" if has_answered else "is not a RocketMQ port"
-        with pytest.raises(Unreachable, match=f"b:1 {what}: unknown header encoding 7") as raised:
+        with pytest.raises(Unreachable, match=f"b:1 {what}: Unknown header encoding 7") as raised:
             await asking
         assert isinstance(raised.value, NotRocketMQ) is not has_answered
         assert peer.transport.is_closing()

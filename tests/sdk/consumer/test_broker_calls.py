@@ -342,7 +342,9 @@ def test_messages_that_cannot_be_read_are_an_error_of_the_pull() -> None:
     async def scenario(world: Brokers) -> None:
         world.master.script[11] = lambda _: answered(body=stored("t", 7)[:-1])
         async with PullConsumer(client=world.client, group="g") as consumer:
-            with pytest.raises(SdkError, match="messages that cannot be read: message at byte 0"):
+            with pytest.raises(
+                SdkError, match="Cannot decode the broker's messages: Message at byte 0"
+            ):
                 await consumer.pull(QUEUE, 7)
 
     in_world(scenario)

@@ -66,7 +66,7 @@ def wait_of(headers: Sequence[Header]) -> Wait | None:
         return None
     level = found.get(LEVEL, 0)
     if level < 0:
-        raise ValueError(f"header {LEVEL} must be at least 1, not {level}")
+        raise ValueError(f"Header {LEVEL} must be at least 1, not {level}.")
     if level:
         return Wait(level, 0, True)
     for name, unit_ms in FROM_NOW.items():
@@ -82,7 +82,7 @@ def _number(name: str, value: bytes | None) -> int:
     # Python's int takes more than Java's long does: spaces, underscores, other digits.
     if value is None or not _NUMBER.fullmatch(value):
         quoted = "null" if value is None else repr(value[:40].decode("ascii", "replace"))
-        raise ValueError(f"header {name} must be a decimal number, not {quoted}")
+        raise ValueError(f"Header {name} must be a decimal number, not {quoted}.")
     return int(value)
 
 
@@ -114,7 +114,7 @@ class Terms(NamedTuple):
         """ValueError if a record is to wait for too long."""
         if not wait.level and (ahead_ms := self.due_ms(wait, now_ms) - now_ms) > self.delay_ms_max:
             raise ValueError(
-                f"delay of {ahead_ms:,} ms exceeds the maximum of {self.delay_ms_max:,} ms"
+                f"Delay of {ahead_ms:,} ms exceeds the maximum of {self.delay_ms_max:,} ms."
             )
 
 

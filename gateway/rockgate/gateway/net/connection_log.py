@@ -34,7 +34,7 @@ class Lines:
 
     def broken(self, error: Exception, peer: object, first_bytes: bytes) -> None:
         """A connection is closed because of what the peer sent; the peer's doing, so only info."""
-        self._log.info("closed, %s %s%s", error, peer, self._hint(first_bytes))
+        self._log.info("closed on error %s reason=%s%s", peer, error, self._hint(first_bytes))
 
     def cut_off(self, reason: str, peer: object) -> None:
         """Log that a connection was closed because it exceeded a limit."""

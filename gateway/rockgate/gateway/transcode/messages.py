@@ -158,11 +158,11 @@ class Messages:
         if not is_empty and not data:
             data = open_records(body, header, bounds=bounds)
         if not data and not is_empty:
-            raise MalformedBatch(f"{header.record_count} records in an empty batch")
+            raise MalformedBatch(f"{header.record_count} records in an empty batch.")
         if header.last_offset_delta != entry.offset_count - 1 or header.record_count < 0:
             raise MalformedBatch(
                 f"{header.record_count} records with a last offset delta of "
-                f"{header.last_offset_delta}, but the entry has {entry.offset_count} offsets"
+                f"{header.last_offset_delta}, but the entry has {entry.offset_count} offsets."
             )
         return cls(entry, header, data, message_bytes_max, reading)
 

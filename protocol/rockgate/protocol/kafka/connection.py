@@ -88,19 +88,21 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
         if size >= 0:
             at += size
             if at > len(frame):
-                raise MalformedFrame(f"client id of {size} bytes exceeds the frame of {len(frame)}")
+                raise MalformedFrame(
+                    f"Client id of {size} bytes exceeds the frame of {len(frame)}."
+                )
             client_id = str(frame[_LEAD.size : at], "utf-8")
         elif size != -1:
-            raise MalformedFrame(f"client id of {size} bytes")
+            raise MalformedFrame(f"Client id has size {size}.")
         if version >= _FLEXIBLE_MIN[key]:
             tag_count = frame[at]
             at += 1
             if tag_count:
                 at = skip_tags(frame, at, len(frame), tag_count)
     except (error, IndexError) as ended:
-        raise MalformedFrame(f"request header is truncated at {len(frame)} bytes") from ended
+        raise MalformedFrame(f"Request header is truncated at {len(frame)} bytes.") from ended
     except ValueError as wrong:
-        raise MalformedFrame(f"request header: {wrong}") from wrong
+        raise MalformedFrame(f"Request header is invalid: {wrong}.") from wrong
     header = _new(RequestHeader)
     header.api_key = key
     header.api_version = version
@@ -126,9 +128,9 @@ def decode_response_header(api_key: int, api_version: int, frame: Buffer) -> tup
         if response_header_version(ApiKey(api_key), api_version):
             at = skip_tags(frame, at + 1, len(frame), frame[at])
     except (error, IndexError) as ended:
-        raise MalformedFrame(f"response header is truncated at {len(frame)} bytes") from ended
+        raise MalformedFrame(f"Response header is truncated at {len(frame)} bytes.") from ended
     except ValueError as wrong:
-        raise MalformedFrame(f"response header: {wrong}") from wrong
+        raise MalformedFrame(f"Response header is invalid: {wrong}.") from wrong
     return correlation_id, at
 
 
@@ -366,11 +368,11 @@ class ClientConnection:
 
     def _match(self, frame: memoryview) -> Response:
         if not self._expected:
-            raise MalformedFrame(f"response of {len(frame)} bytes without a request")
+            raise MalformedFrame(f"Response of {len(frame)} bytes without a request.")
         sent = self._expected.popleft()
         correlation_id, body_start = decode_response_header(sent.api_key, sent.api_version, frame)
         if correlation_id != sent.correlation_id:
             raise MalformedFrame(
-                f"correlation id {correlation_id} does not match, expected {sent.correlation_id}"
+                f"Correlation id is {correlation_id}, expected {sent.correlation_id}."
             )
         return Response(sent.api_key, sent.api_version, correlation_id, frame[body_start:])

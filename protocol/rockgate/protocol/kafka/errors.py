@@ -31,7 +31,7 @@ class UnsupportedVersion(ProtocolError):
     """The API key, or the requested version of it, is not supported."""
 
     def __init__(self, api_key: int, version: int) -> None:
-        super().__init__(f"api key {api_key} version {version} is not supported")
+        super().__init__(f"API key {api_key} version {version} is not supported.")
         self.api_key = api_key
         self.version = version
 
@@ -40,7 +40,7 @@ class MalformedMessage(ProtocolError):
     """A body that does not fit its declaration, with the path of the field that is wrong."""
 
     def __init__(self, api: str, version: int, path: str, reason: str) -> None:
-        super().__init__(f"{api} v{version} at {path or 'the top'}: {reason}")
+        super().__init__(f"{api} v{version} is invalid{f' at {path}' if path else ''}: {reason}.")
         self.api = api
         self.version = version
         self.path = path
@@ -58,7 +58,7 @@ class MalformedBatch(ProtocolError):
         index: int | None = None,
         bad: Sequence[tuple[int, str]] = (),
     ) -> None:
-        super().__init__(reason if index is None else f"record {index}: {reason}")
+        super().__init__(reason if index is None else f"Record {index}: {reason}")
         self.reason = reason
         self.code = code
         self.index = index

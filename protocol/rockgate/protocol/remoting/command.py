@@ -148,15 +148,15 @@ _escape: Final = msgspec.json.Encoder().encode
 def split(frame: memoryview) -> tuple[int, memoryview, memoryview]:
     """Encoding, header and body of a frame; the header's length is checked against the frame's."""
     if len(frame) < _MARK.size:
-        raise MalformedFrame(f"frame of {len(frame)} bytes has no header length")
+        raise MalformedFrame(f"Frame of {len(frame)} bytes has no header length.")
     (mark,) = _MARK.unpack_from(frame)
     encoding, end = mark >> 24, 4 + (mark & HEADER_SIZE_MAX)
     if end > len(frame):
-        raise MalformedFrame(f"header of {end - 4} bytes exceeds the frame of {len(frame)}")
+        raise MalformedFrame(f"Header of {end - 4:,} bytes exceeds the frame of {len(frame):,}.")
     if end - 4 > HEADER_READ_MAX:
-        raise MalformedFrame(f"header of {end - 4} bytes exceeds the maximum of {HEADER_READ_MAX}")
+        raise MalformedFrame(f"Header is {end - 4:,} bytes; the maximum is {HEADER_READ_MAX:,}.")
     if encoding > BINARY:
-        raise MalformedFrame(f"unknown header encoding {encoding}")
+        raise MalformedFrame(f"Unknown header encoding {encoding}.")
     return encoding, frame[4:end], frame[end:]
 
 
@@ -173,7 +173,7 @@ def decode_json(head: memoryview, body: memoryview, size: int) -> Command:
     try:
         read = _decode_json(head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-        raise MalformedFrame(f"JSON header: {wrong}") from None
+        raise MalformedFrame(f"JSON header is invalid: {wrong}.") from None
     _check_numbers(read.code, read.opaque, read.flag)
     return Command(
         read.code,
@@ -191,7 +191,7 @@ def decode_json(head: memoryview, body: memoryview, size: int) -> Command:
 def _check_numbers(code: int, opaque: int, flag: int) -> None:
     for name, value in (("code", code), ("opaque", opaque), ("flag", flag)):
         if not -0x80000000 <= value <= 0x7FFFFFFF:
-            raise MalformedFrame(f"JSON header: {name} {value} is not a 32-bit integer")
+            raise MalformedFrame(f"JSON header is invalid: {name} {value} is not a 32-bit integer.")
 
 
 def _decode_binary(head: memoryview, body: memoryview, size: int) -> Command:
@@ -202,9 +202,9 @@ def _decode_binary(head: memoryview, body: memoryview, size: int) -> Command:
         fields = _decode_fields(bytes(packed))
         text = str(remark, "utf-8") if remark else None
     except struct.error:
-        raise MalformedFrame(f"binary header is truncated at {len(head)} bytes") from None
+        raise MalformedFrame(f"Binary header is truncated at {len(head)} bytes.") from None
     except UnicodeDecodeError as wrong:
-        raise MalformedFrame(f"binary header: {wrong}") from None
+        raise MalformedFrame(f"Binary header is invalid: {wrong}.") from None
     return Command(
         code,
         fields,
@@ -230,13 +230,13 @@ def _decode_fields(packed: bytes) -> Fields:
         following = start + number(packed[value_at:start], "big")
         if following > end or start > end:
             raise MalformedFrame(
-                f"binary header: field at byte {at} exceeds the {end} bytes of the header"
+                f"Binary header is invalid: field at byte {at} exceeds its {end} bytes."
             )
         fields[packed[at + 2 : value_at].decode()] = packed[start:following].decode()
         at = following
         count += 1
         if count > FIELDS_MAX:
-            raise MalformedFrame(f"binary header has more than {FIELDS_MAX} fields")
+            raise MalformedFrame(f"Binary header has more than {FIELDS_MAX:,} fields.")
     return fields
 
 
@@ -246,8 +246,8 @@ def _take(data: memoryview, at: int, length: struct.Struct, what: str) -> tuple[
     start = at + length.size
     if not 0 <= size <= len(data) - start:
         raise MalformedFrame(
-            f"binary header: {what} of {size} bytes at byte {at} exceeds the "
-            f"{len(data) - start} bytes left"
+            f"Binary header is invalid: {what} of {size} bytes at byte {at} exceeds the "
+            f"{len(data) - start} left."
         )
     return data[start : start + size], start + size
 

@@ -42,7 +42,7 @@ def compression_of(sys_flag: int) -> Compression | None:
     try:
         return Compression(sys_flag & KIND_MASK)
     except ValueError:
-        raise MalformedContent(f"unknown compression type {sys_flag >> 8 & 7}") from None
+        raise MalformedContent(f"Unknown compression type {sys_flag >> 8 & 7}.") from None
 
 
 def decompress(data: Buffer, kind: Compression, *, size_max: int = SIZE_MAX) -> bytes:
@@ -50,7 +50,7 @@ def decompress(data: Buffer, kind: Compression, *, size_max: int = SIZE_MAX) -> 
     if kind in (Compression.ZLIB, Compression.ZLIB_OF_OLD):
         return _inflate(data, size_max)
     if _cramjam is None:
-        raise MalformedContent(f"{kind.name} requires cramjam, which is not installed")
+        raise MalformedContent(f"{kind.name} requires cramjam, which is not installed.")
     return _by_cramjam(data, kind, size_max)
 
 
@@ -59,7 +59,7 @@ def compress(data: Buffer, kind: Compression, level: int = 5) -> bytes:
     if kind in (Compression.ZLIB, Compression.ZLIB_OF_OLD):
         return zlib.compress(data, level)
     if _cramjam is None:
-        raise MalformedContent(f"{kind.name} requires cramjam, which is not installed")
+        raise MalformedContent(f"{kind.name} requires cramjam, which is not installed.")
     if kind is Compression.LZ4:
         stream = _cramjam.lz4.Compressor(content_checksum=False, block_linked=False)
         stream.compress(bytes(data))
@@ -73,11 +73,11 @@ def _inflate(data: Buffer, size_max: int) -> bytes:
         # One byte more than allowed: zlib would take a bound of 0 as no bound.
         out = stream.decompress(data, size_max + 1)
     except zlib.error as wrong:
-        raise MalformedContent(f"zlib: {wrong}") from None
+        raise MalformedContent(f"Invalid zlib data: {wrong}.") from None
     if len(out) > size_max:
-        raise ContentTooLarge(f"zlib: more than {size_max} bytes")
+        raise ContentTooLarge(f"Decompressed zlib data exceeds the maximum of {size_max:,} bytes.")
     if not stream.eof:
-        raise MalformedContent("zlib: truncated stream")
+        raise MalformedContent("Invalid zlib data: truncated stream.")
     return out
 
 
@@ -91,9 +91,12 @@ def _by_cramjam(data: Buffer, kind: Compression, size_max: int) -> bytes:
         except (_cramjam.DecompressionError, OSError, ValueError) as wrong:
             # Only the message distinguishes a full buffer from bad input.
             if "failed to write whole buffer" not in str(wrong):
-                raise MalformedContent(f"{kind.name.lower()}: {wrong}") from None
+                raise MalformedContent(f"Invalid {kind.name.lower()} data: {wrong}.") from None
             if size >= size_max:
-                raise ContentTooLarge(f"{kind.name.lower()}: more than {size_max} bytes") from None
+                name = kind.name.lower()
+                raise ContentTooLarge(
+                    f"Decompressed {name} data exceeds the maximum of {size_max:,} bytes."
+                ) from None
             size = min(size_max, size * 4)
         else:
             return bytes(memoryview(out)[:written])

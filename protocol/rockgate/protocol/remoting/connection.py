@@ -180,7 +180,7 @@ class Connection:
 
     def _number(self) -> int:
         if len(self.pending) >= self.pending_max:
-            raise TooManyPending(f"{len(self.pending)} requests are already in flight")
+            raise TooManyPending(f"{len(self.pending):,} requests are already in flight.")
         opaque = self._next_opaque
         while opaque in self.pending:
             opaque = opaque + 1 & 0x7FFFFFFF

@@ -30,7 +30,7 @@ class MalformedRequest(ValueError):
     """A request whose fields or body are invalid: `what` names the request, `reason` says why."""
 
     def __init__(self, what: str, reason: str) -> None:
-        super().__init__(f"{what}: {reason}")
+        super().__init__(f"{what} is invalid: {reason}.")
         self.what = what
         self.reason = reason
 

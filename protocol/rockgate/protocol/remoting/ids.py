@@ -29,9 +29,9 @@ def parse_offset_message_id(text: str) -> tuple[bytes, int, int]:
     try:
         data = bytes.fromhex(text)
     except ValueError:
-        raise MalformedContent(f"message id {text!r} is not hex") from None
+        raise MalformedContent(f"Message id {text!r} is not hexadecimal.") from None
     if len(data) not in (16, 28):
-        raise MalformedContent(f"message id {text!r} has {len(text)} digits, not 32 or 56")
+        raise MalformedContent(f"Message id {text!r} has {len(text)} digits, not 32 or 56.")
     port, place = _TAIL.unpack_from(data, len(data) - _TAIL.size)
     return data[: -_TAIL.size], port, place
 

@@ -77,9 +77,9 @@ def decode(data: Buffer, at: int = 0, *, size_max: int = SIZE_MAX) -> Message:
     try:
         read = envelope.read(data, at)
     except EntryError as wrong:
-        raise MalformedContent(f"message at byte {at}: {wrong.reason}") from None
+        raise MalformedContent(f"Message at byte {at} is invalid: {wrong.reason}.") from None
     if read.is_batch:
-        raise MalformedContent(f"message at byte {at}: entry is a batch")
+        raise MalformedContent(f"Message at byte {at} is a batch.")
     body = bytes(data[read.body_at : read.body_at + read.body_size])
     kind = compression_of(read.sys_flag)
     packed = bytes(data[read.properties_at : read.properties_at + read.properties_size])
@@ -167,22 +167,26 @@ def decode_batch(data: Buffer, *, count_max: int = 1_000_000) -> Contents:
     at, end, least = 0, len(view), _BATCHED.size + 2
     while at < end:
         if len(found) == count_max:
-            raise MalformedContent(f"batch of more than {count_max} messages")
+            raise MalformedContent(f"Batch has more than {count_max:,} messages.")
         if end - at < least:
-            raise MalformedContent(f"batch: message {len(found)} is truncated at byte {at}")
+            raise MalformedContent(f"Message {len(found)} of the batch is truncated at byte {at}.")
         size, _, _, flag, body_size = _BATCHED.unpack_from(view, at)
         if not least <= size <= end - at or not 0 <= body_size <= size:
-            raise MalformedContent(f"batch: message {len(found)} has size {size} at byte {at}")
+            raise MalformedContent(
+                f"Message {len(found)} of the batch has size {size} at byte {at}."
+            )
         body_at = at + _BATCHED.size
         body_end = body_at + body_size
         at += size
         if body_end + 2 > at:
-            raise MalformedContent(f"batch: message {len(found)} has a body of {body_size} bytes")
+            raise MalformedContent(
+                f"Message {len(found)} of the batch has a body of {body_size} bytes."
+            )
         properties = bytes(view[body_end:at])
         if int.from_bytes(properties[:2], "big") != len(properties) - 2:
             raise MalformedContent(
-                f"batch: message {len(found)} has properties of "
-                f"{int.from_bytes(properties[:2], 'big')} bytes"
+                f"Message {len(found)} of the batch has properties of "
+                f"{int.from_bytes(properties[:2], 'big')} bytes."
             )
         found.append((flag, view[body_at:body_end], properties[2:]))
     return Contents.of(found)

@@ -157,7 +157,7 @@ class BatchAck(msgspec.Struct, frozen=True, kw_only=True):
         except (binascii.Error, ValueError):
             raise MalformedRequest("BATCH_ACK_MESSAGE", "b is not base64") from None
         if len(bits) > BITS_BYTES_MAX:
-            raise MalformedRequest("BATCH_ACK_MESSAGE", f"b has {len(bits):,} bytes")
+            raise MalformedRequest("BATCH_ACK_MESSAGE", f"b is {len(bits):,} bytes long")
         number = int.from_bytes(bits, "little")
         while number:
             low = number & -number
@@ -182,7 +182,7 @@ def read_batch_ack(body: Buffer) -> list[tuple[BatchAck, list[int]]]:
         count += len(offsets)
         if count > OFFSETS_MAX:
             raise MalformedRequest(
-                "BATCH_ACK_MESSAGE", f"it acknowledges more than {OFFSETS_MAX:,} messages"
+                "BATCH_ACK_MESSAGE", f"more than {OFFSETS_MAX:,} messages are acknowledged"
             )
         found.append((each, offsets))
     return found

@@ -168,7 +168,7 @@ class GroupAdmin:
         try:
             parse_offset_message_id(offset_message_id)
         except MalformedContent as wrong:
-            raise InvalidMessage(f"Not the id of a place in a broker: {wrong}.") from None
+            raise InvalidMessage(f"Not an offset message id: {wrong}") from None
         header = ConsumeDirectlyHeader(
             consumer_group=group, client_id=client_id, msg_id=offset_message_id
         )

@@ -34,7 +34,7 @@ class MessageAdmin:
         try:
             host, port, place = parse_offset_message_id(offset_message_id)
         except MalformedContent as wrong:
-            raise InvalidMessage(f"Not the id of a place in a broker: {wrong}.") from None
+            raise InvalidMessage(f"Not an offset message id: {wrong}") from None
         if not 0 < port < 1 << 16:
             raise InvalidMessage(f"Message id {offset_message_id} names port {port:,}.")
         family = socket.AF_INET if len(host) == 4 else socket.AF_INET6
@@ -100,4 +100,4 @@ def _messages(body: bytes | bytearray | memoryview, broker: str) -> list[Receive
     try:
         return split(body, broker)
     except MalformedContent as wrong:
-        raise SdkError(f"The broker sent messages that cannot be read: {wrong}.") from None
+        raise SdkError(f"Cannot decode the broker's messages: {wrong}") from None

@@ -216,8 +216,9 @@ class Channel(asyncio.Protocol):
         """What the peer sent cannot be decoded: it may never have been a RocketMQ port."""
         address = self._owner.address
         if self.version is None:
-            return NotRocketMQ(f"{not_a_port(address, 'RocketMQ', self._first_bytes, str(error))}.")
-        return Unreachable(f"{address} does not speak the RocketMQ protocol: {error}.")
+            why = str(error).rstrip(".")
+            return NotRocketMQ(f"{not_a_port(address, 'RocketMQ', self._first_bytes, why)}.")
+        return Unreachable(f"{address} does not speak the RocketMQ protocol: {error}")
 
     def _hear(self, *, is_whole: bool) -> None:
         """Something came. A frame that never ends is no sign of life."""

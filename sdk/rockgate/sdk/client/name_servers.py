@@ -70,9 +70,7 @@ class NameServers:
                     raise Refused(what, answer.code, answer.remark)
                 return Found(await _read(answer, kind, what), failure)
             except MalformedRequest as wrong:
-                failure = NoRoute(
-                    f"Cannot decode the response from name server {address}: {wrong}."
-                )
+                failure = NoRoute(f"Cannot decode the response from name server {address}: {wrong}")
             except SdkError as wrong:
                 failure = wrong
             if address in self._addresses:
@@ -98,7 +96,7 @@ class NameServers:
 async def _read(answer: Command, kind: type[T], what: str) -> T:
     size = len(answer.body)
     if size > BODY_BYTES_MAX:
-        raise MalformedRequest(what, f"{size:,} bytes; the maximum is {BODY_BYTES_MAX:,}")
+        raise MalformedRequest(what, f"body is {size:,} bytes, the maximum is {BODY_BYTES_MAX:,}")
     if size > BODY_ASIDE_BYTES:
         return await asyncio.to_thread(javajson.decode, bytes(answer.body), kind, what)
     return javajson.decode(answer.body, kind, what)

@@ -151,7 +151,7 @@ def _position(result: SendResult) -> int:
     try:
         _, _, position = parse_offset_message_id(result.offset_message_id)
     except MalformedContent as wrong:
-        raise SendFailed(f"The half message was stored but cannot be resolved: {wrong}.") from None
+        raise SendFailed(f"The half message was stored but cannot be resolved: {wrong}") from None
     if position > POSITION_MAX:
         raise SendFailed(
             "The half message was stored but cannot be resolved:"

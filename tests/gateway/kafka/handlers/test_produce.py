@@ -250,7 +250,7 @@ def test_every_record_whose_headers_are_bad_is_named() -> None:
     assert refused.error_code == ErrorCode.INVALID_RECORD
     assert [index for index, _ in refused.record_errors] == [1, 4]
     assert all(
-        "header DELAY must be a decimal number, not 'soon'" in str(reason)
+        "Header DELAY must be a decimal number, not 'soon'." in str(reason)
         for _, reason in refused.record_errors
     )
 

@@ -51,14 +51,14 @@ TIGHT = Bounds(inflated_bytes_max=5_000, records_max=20, record_headers_max=10, 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (batch(1, count=21), "21 records exceed the maximum of 20"),
-        (headers(11), "record 0: 11 headers exceed the remaining limit of 10"),
-        (headers(10, records=6), "record 5: 10 headers exceed the remaining limit of 0"),
-        (batch(5_001), "bytes exceed the maximum of 5,000"),
-        (batch(5_001, Compression.GZIP), "more than 5000 bytes"),
-        (batch(5_001, Compression.SNAPPY), "over the maximum of 5000"),
-        (batch(5_001, Compression.LZ4), "more than 5000 bytes"),
-        (batch(5_001, Compression.ZSTD), "more than 5000 bytes"),
+        (batch(1, count=21), "Batch has 21 records; the maximum is 20"),
+        (headers(11), "Record 0: 11 headers exceed the remaining limit of 10"),
+        (headers(10, records=6), "Record 5: 10 headers exceed the remaining limit of 0"),
+        (batch(5_001), "bytes; the maximum is 5,000"),
+        (batch(5_001, Compression.GZIP), "exceeds the maximum of 5,000 bytes"),
+        (batch(5_001, Compression.SNAPPY), "the maximum is 5,000"),
+        (batch(5_001, Compression.LZ4), "exceeds the maximum of 5,000 bytes"),
+        (batch(5_001, Compression.ZSTD), "exceeds the maximum of 5,000 bytes"),
     ],
 )
 def test_what_passes_a_bound_is_too_large_and_says_which(body: bytes, reason: str) -> None:

@@ -108,7 +108,7 @@ def test_a_snappy_block_that_promises_gigabytes_allocates_nothing() -> None:
     lie = b"\xff\xff\xff\xff\x0f" + b"\x00a"
     tracemalloc.start()
     try:
-        with pytest.raises(MalformedBatch, match="claim to decompress to"):
+        with pytest.raises(MalformedBatch, match=r"declare [0-9,]+ decompressed"):
             decompress(lie, Compression.SNAPPY, size_max=2**32)
         _, peak = tracemalloc.get_traced_memory()
     finally:

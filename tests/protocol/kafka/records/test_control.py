@@ -59,5 +59,5 @@ def test_a_broken_marker_is_malformed(records: list[Record]) -> None:
 
 
 def test_a_batch_of_data_is_no_marker() -> None:
-    with pytest.raises(MalformedBatch, match="not a control batch"):
+    with pytest.raises(MalformedBatch, match="Not a control batch"):
         read_marker(build_batch([Record(0, 0, GOOD_KEY, GOOD_VALUE)], base_offset=0))

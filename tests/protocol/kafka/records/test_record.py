@@ -164,28 +164,28 @@ def test_a_batch_rebuilt_with_nothing_left_still_takes_its_offsets() -> None:
 @pytest.mark.parametrize(
     ("payload", "what"),
     [
-        ("01", "length -1"),
-        ("0e 00 00 00 01 01 00", "length 7"),
-        ("0c 00 00 00 01 01", "length 6"),
-        ("0c 00 00 00 03 01 00", "key of length -2"),
-        ("0c 00 00 00 01 03 00", "value of length -2"),
-        ("0c 00 00 00 08 01 00", "key of 4 bytes, 2 left"),
-        ("0c 00 00 00 01 08 00", "value of 4 bytes, 1 left"),
+        ("01", "Length -1 "),
+        ("0e 00 00 00 01 01 00", "Length 7 exceeds the 6 bytes left."),
+        ("0c 00 00 00 01 01", "Length 6 exceeds the 5 bytes left."),
+        ("0c 00 00 00 03 01 00", "Key has length -2."),
+        ("0c 00 00 00 01 03 00", "Value has length -2."),
+        ("0c 00 00 00 08 01 00", "Key of 4 bytes exceeds the 2 left."),
+        ("0c 00 00 00 01 08 00", "Value of 4 bytes exceeds the 1 left."),
         ("0c 00 00 00 01 01 01", "-1 headers"),
-        ("0c 00 00 00 01 01 02", "1 headers in 0 bytes"),
-        ("10 00 00 00 01 01 02 01 00", "header key is null"),
-        ("10 00 00 00 01 01 02 00 05", "header value of length -3"),
-        ("10 00 00 00 01 01 02 04 00", "header key of 2 bytes"),
-        ("0c 00 00 01 01 01 00", "offset delta -1"),
-        ("0e 00 00 d0 0f 01 01 00", "offset delta 1000"),
-        ("0e 00 00 00 01 01 00 00", "length is off by 1 bytes"),
-        ("0a 00 00 00 01 01 00", "length is off by 1 bytes"),
-        ("ff ff ff ff ff 00", "varint over 32 bits"),
-        ("ff ff ff ff 1f", "varint over 32 bits"),
-        ("20 00 ff ff ff ff ff ff ff ff ff ff 00 00 01 01 00", "varint over 64 bits"),
-        ("20 00 ff ff ff ff ff ff ff ff ff 03 00 00 01 01 00", "varint over 64 bits"),
-        ("", "the batch ends inside it"),
-        ("80", "the batch ends inside it"),
+        ("0c 00 00 00 01 01 02", "1 headers cannot fit in 0 bytes."),
+        ("10 00 00 00 01 01 02 01 00", "Header key is null."),
+        ("10 00 00 00 01 01 02 00 05", "Header value has length -3."),
+        ("10 00 00 00 01 01 02 04 00", "Header key of 2 bytes exceeds"),
+        ("0c 00 00 01 01 01 00", "Offset delta is -1;"),
+        ("0e 00 00 d0 0f 01 01 00", "Offset delta is 1000;"),
+        ("0e 00 00 00 01 01 00 00", "Length is off by 1 bytes."),
+        ("0a 00 00 00 01 01 00", "Length is off by 1 bytes."),
+        ("ff ff ff ff ff 00", "Varint exceeds 32 bits."),
+        ("ff ff ff ff 1f", "Varint exceeds 32 bits."),
+        ("20 00 ff ff ff ff ff ff ff ff ff ff 00 00 01 01 00", "Varint exceeds 64 bits."),
+        ("20 00 ff ff ff ff ff ff ff ff ff 03 00 00 01 01 00", "Varint exceeds 64 bits."),
+        ("", "The batch ends inside the record."),
+        ("80", "The batch ends inside the record."),
     ],
 )
 def test_a_record_that_contradicts_itself_is_malformed(payload: str, what: str) -> None:
@@ -197,17 +197,17 @@ def test_a_record_that_contradicts_itself_is_malformed(payload: str, what: str) 
 def test_the_error_names_the_record() -> None:
     good = bytes.fromhex("0c 00 00 00 01 01 00")
     error = refusal(good + bytes.fromhex("0c 00 00 02 03 01 00"), count=2)
-    assert (error.index, str(error)) == (1, "record 1: key of length -2")
+    assert (error.index, str(error)) == (1, "Record 1: Key has length -2.")
 
 
 def test_offset_deltas_must_ascend() -> None:
     one = bytes.fromhex("0c 00 00 04 01 01 00")
-    assert "offset delta 2 after 2" in str(refusal(one + one, count=2))
+    assert "Offset delta is 2; expected 3 to " in str(refusal(one + one, count=2))
 
 
 def test_bytes_after_the_last_record_are_malformed() -> None:
     one = bytes.fromhex("0c 00 00 00 01 01 00")
-    assert "7 bytes after the last of 1 records" in str(refusal(one + one))
+    assert "7 bytes follow the last of 1 records." in str(refusal(one + one))
 
 
 def test_a_timestamp_outside_int64_is_malformed() -> None:

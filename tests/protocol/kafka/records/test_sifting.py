@@ -104,14 +104,14 @@ def test_a_batch_without_the_hint_is_not_looked_at() -> None:
 
 def test_a_bad_header_names_its_record() -> None:
     records = [Record(0, 1, None, b"x"), Record(1, 1, None, b"x", (("PICK", None),))]
-    with pytest.raises(MalformedBatch, match="record 1: PICK is null") as caught:
+    with pytest.raises(MalformedBatch, match="Record 1: PICK is null") as caught:
         sifted(build_batch(records, base_offset=0))
     assert caught.value.index == 1
 
 
 def test_the_first_ten_thousand_bad_records_are_named_and_no_more() -> None:
     records = [Record(at, 1, None, b"x", (("PICK", None),)) for at in range(BAD_MAX + 5)]
-    with pytest.raises(MalformedBatch, match="record 0: PICK is null") as caught:
+    with pytest.raises(MalformedBatch, match="Record 0: PICK is null") as caught:
         sifted(build_batch(records, base_offset=0), step=1_000)
     assert [index for index, _ in caught.value.bad] == list(range(10_000))
 

@@ -80,5 +80,5 @@ def test_bytes_that_are_no_records_are_malformed_or_end(data: bytes) -> None:
 def test_a_cut_batch_names_the_record_in_which_it_ends() -> None:
     body = build_batch([Record(n, 1, b"key", b"v") for n in range(3)], base_offset=0)
     header = read_header(body)
-    with pytest.raises(MalformedBatch, match="record 2"):
+    with pytest.raises(MalformedBatch, match="Record 2"):
         list(skim_keys(bytes(body[HEADER_SIZE:-6]), header))

@@ -104,7 +104,8 @@ class CreatePartitions:
         if not had < count <= most:
             raise RequestError(
                 ErrorCode.INVALID_PARTITIONS,
-                f"the topic has {had} partitions and can only get more, up to {most}, not {count}",
+                f"Partition count must be more than the topic's {had:,} and at most {most:,},"
+                f" not {count:,}.",
             )
         if asked.assignments is not None:
             if len(asked.assignments) != count - had:

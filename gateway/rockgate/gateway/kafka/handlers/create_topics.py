@@ -151,7 +151,8 @@ class CreateTopics:
         if not 1 <= count <= most:
             raise RequestError(
                 ErrorCode.INVALID_PARTITIONS,
-                f"a topic has 1 to {most} partitions (-1: {self._partitions}), not {count}",
+                f"Partition count must be 1 to {most:,}, or -1 for the default of"
+                f" {self._partitions:,}, not {count:,}.",
             )
         if not asked.assignments:
             self._replicas.check_factor(asked.replication_factor)

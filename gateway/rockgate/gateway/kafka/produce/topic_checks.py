@@ -139,9 +139,9 @@ def _check(data: Plain, header: BatchHeader, settings: TopicSettings, bounds: Bo
     base, needs_keys = header.base_offset, settings.needs_keys
     for index, record in enumerate(walk_records(data, header, bounds=bounds, whole_max=0)):
         if record.offset - base != index:
-            reason = f"offset {record.offset} should be {index}"
+            reason = f"Offset is {record.offset}, expected {index}."
         elif needs_keys and record.key is None:
-            reason = "compacted topics require records to have a key"
+            reason = "Compacted topics require records to have a key."
         else:
             continue
         if len(bad) < BAD_MAX:

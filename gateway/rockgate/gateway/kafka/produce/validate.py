@@ -174,17 +174,17 @@ def append_ms_of(queue: Queue, offset: int, header: BatchHeader, is_append_time:
 def refused(index: int, error: Exception) -> ProducedPartition:
     """Return the answer for a partition whose batch was not taken."""
     if isinstance(error, MalformedBatch):
-        reason = str(error)
+        summary, reason = "Record batch rejected.", str(error)
         if (count := len(error.bad)) > 1:
             more = " or more" if count == BAD_MAX else ""
-            reason = f"{count}{more} invalid records; the first: {reason}"
+            summary = f"Record batch rejected: {count:,}{more} invalid records."
         if isinstance(error, BatchTooLarge):
-            reason += "; see the settings under `batches`"
+            reason += " See the settings under `batches`."
         records = tuple(error.bad)
         return ProducedPartition(
             index,
             error.code,
-            error_message=f"Record batch rejected: {reason}.",
+            error_message=f"{summary} {reason}",
             record_errors=records,
         )
     code = code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR

@@ -153,7 +153,7 @@ def compression_of(attributes: int) -> Compression:
     codec = attributes & COMPRESSION_MASK
     if codec > Compression.ZSTD:
         raise MalformedBatch(
-            f"compression {codec} is not defined", code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+            f"Unknown compression type {codec}.", code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
         )
     return Compression(codec)
 
@@ -196,15 +196,17 @@ def check(view: Buffer) -> BatchHeader:
     _, length, _, magic, crc, attributes, last_offset_delta, _, _, _, _, _, count = fields
     size = len(view)
     if magic != MAGIC:
-        raise MalformedBatch(f"magic {magic} is not {MAGIC}")
+        raise MalformedBatch(f"Magic is {magic}, not {MAGIC}.")
     if length != size - PREFIX_SIZE:
-        raise _corrupt(f"length {length} declared, {size - PREFIX_SIZE} bytes present")
+        raise _corrupt(f"Batch length is {length}, but {size - PREFIX_SIZE} bytes follow.")
     if crc32c(view[CRC_START:]) != crc:
-        raise _corrupt(f"crc {crc:#010x} stored, {crc32c(view[CRC_START:]):#010x} computed")
+        raise _corrupt(
+            f"CRC mismatch: stored {crc:#010x}, computed {crc32c(view[CRC_START:]):#010x}."
+        )
     if last_offset_delta < 0 or not 0 <= count <= last_offset_delta + 1:
-        raise MalformedBatch(f"{count} records with a last offset delta of {last_offset_delta}")
+        raise MalformedBatch(f"{count} records with a last offset delta of {last_offset_delta}.")
     if not attributes & COMPRESSION_MASK and count * RECORD_SIZE_MIN > size - HEADER_SIZE:
-        raise MalformedBatch(f"{count} records in {size - HEADER_SIZE} bytes")
+        raise MalformedBatch(f"{count} records cannot fit in {size - HEADER_SIZE} bytes.")
     return header
 
 
@@ -259,31 +261,33 @@ def _refuse(records: Buffer, version: int) -> NoReturn:
     """
     size = _whole_size(records, 0)
     if size == 0:
-        raise MalformedBatch("no complete record batch")
+        raise MalformedBatch("No complete record batch.")
     if records[_MAGIC_AT] != MAGIC:
-        raise MalformedBatch(f"magic {records[_MAGIC_AT]} is not {MAGIC}")
+        raise MalformedBatch(f"Magic is {records[_MAGIC_AT]}, not {MAGIC}.")
     codec = records[_ATTRIBUTES_AT + 1] & COMPRESSION_MASK
     if codec == Compression.ZSTD and version < PRODUCE_ZSTD_VERSION:
         raise MalformedBatch(
-            f"zstd requires Produce v{PRODUCE_ZSTD_VERSION} or later, not v{version}",
+            f"zstd requires Produce v{PRODUCE_ZSTD_VERSION} or later, not v{version}.",
             code=ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
         )
     if _whole_size(records, size):
-        raise MalformedBatch("more than one record batch")
+        raise MalformedBatch("More than one record batch.")
     header = read_header(records)
     if header.base_offset != 0:
-        raise MalformedBatch(f"base offset {header.base_offset} is not 0")
+        raise MalformedBatch(f"Base offset is {header.base_offset}, not 0.")
     check(memoryview(records)[:size])
     if size < len(records):
-        raise MalformedBatch(f"{len(records) - size} bytes after the record batch")
+        raise MalformedBatch(f"{len(records) - size} bytes follow the record batch.")
     compression_of(header.attributes)
     if header.record_count != header.last_offset_delta + 1:
         raise MalformedBatch(
-            f"{header.record_count} records with a last offset delta of {header.last_offset_delta}"
+            f"{header.record_count} records with a last offset delta of {header.last_offset_delta}."
         )
     if header.is_control:
-        raise MalformedBatch("clients must not write control records")
-    raise MalformedBatch(f"producer {header.producer_id} sent base sequence {header.base_sequence}")
+        raise MalformedBatch("Clients must not write control records.")
+    raise MalformedBatch(
+        f"Producer {header.producer_id} sent base sequence {header.base_sequence}."
+    )
 
 
 def _whole_size(view: Buffer, at: int) -> int:
@@ -296,11 +300,11 @@ def _whole_size(view: Buffer, at: int) -> int:
         return 0
     (length,) = _LENGTH.unpack_from(view, at + 8)
     if length < _LENGTH_MIN:
-        raise _corrupt(f"length {length} of a batch at byte {at}")
+        raise _corrupt(f"Batch at byte {at} has length {length}.")
     if left <= _MAGIC_AT:
         return 0
     if view[at + _MAGIC_AT] > MAGIC:
-        raise _corrupt(f"magic {view[at + _MAGIC_AT]} at byte {at}")
+        raise _corrupt(f"Batch at byte {at} has magic {view[at + _MAGIC_AT]}.")
     return PREFIX_SIZE + length if PREFIX_SIZE + length <= left else 0
 
 
@@ -313,9 +317,11 @@ def split(view: memoryview) -> Iterator[tuple[BatchHeader, memoryview]]:
     while end - at > _MAGIC_AT:
         (length,) = _LENGTH.unpack_from(view, at + 8)
         if view[at + _MAGIC_AT] != MAGIC:
-            raise MalformedBatch(f"magic {view[at + _MAGIC_AT]} is not {MAGIC} at byte {at}")
+            raise MalformedBatch(
+                f"Batch at byte {at} has magic {view[at + _MAGIC_AT]}, not {MAGIC}."
+            )
         if length < HEADER_SIZE - PREFIX_SIZE:
-            raise _corrupt(f"length {length} cannot hold a batch header at byte {at}")
+            raise _corrupt(f"Batch at byte {at} has length {length}, shorter than a batch header.")
         following = at + PREFIX_SIZE + length
         if following > end:
             return
@@ -350,7 +356,7 @@ def seal(view: WritableBuffer) -> None:
 
 
 def _no_room(size: int) -> MalformedBatch:
-    return _corrupt(f"{size} bytes cannot hold a batch header of {HEADER_SIZE}")
+    return _corrupt(f"A batch header is {HEADER_SIZE} bytes; only {size} are left.")
 
 
 def _corrupt(reason: str) -> MalformedBatch:

@@ -72,8 +72,8 @@ class Bounds:
         self.check_count(header)
         if header.attributes & COMPRESSION_MASK and len(body) > self.compressed_bytes_max:
             raise BatchTooLarge(
-                f"compressed size of {len(body):,} bytes exceeds the maximum of "
-                f"{self.compressed_bytes_max:,}"
+                f"Compressed batch is {len(body):,} bytes; the maximum is "
+                f"{self.compressed_bytes_max:,}."
             )
         if inflates_beyond(body, header, self.inflated_bytes_max):
             raise self.too_many_bytes()
@@ -82,13 +82,13 @@ class Bounds:
         """BatchTooLarge if there are too many records."""
         if header.record_count > self.records_max:
             raise BatchTooLarge(
-                f"{header.record_count:,} records exceed the maximum of {self.records_max:,}"
+                f"Batch has {header.record_count:,} records; the maximum is {self.records_max:,}."
             )
 
     def too_many_bytes(self) -> BatchTooLarge:
         """Return the error for too many bytes."""
         return BatchTooLarge(
-            f"decompressed size exceeds the maximum of {self.inflated_bytes_max:,} bytes"
+            f"Decompressed batch exceeds the maximum of {self.inflated_bytes_max:,} bytes."
         )
 
 
@@ -196,7 +196,7 @@ def _lz4(view: memoryview, limit: int) -> int:
             at += 8 + _LITTLE.unpack_from(view, at + 4)[0]
             continue
         if magic != _LZ4_MAGIC:
-            raise MalformedBatch(f"lz4: magic {magic:#010x}")
+            raise MalformedBatch(f"Invalid lz4 data: magic {magic:#010x}.")
         flags, block_max = view[at + 4], _LZ4_BLOCK_SIZES.get(view[at + 5] >> 4 & 7, 4 << 20)
         at += 7 + 8 * bool(flags & _LZ4_HAS_SIZE) + 4 * bool(flags & _LZ4_HAS_DICTIONARY)
         after = 4 * bool(flags & _LZ4_HAS_BLOCK_CHECKSUMS)
@@ -218,7 +218,7 @@ def _zstd(view: memoryview, limit: int) -> int:
             at += 8 + _LITTLE.unpack_from(view, at + 4)[0]
             continue
         if magic != _ZSTD_MAGIC:
-            raise MalformedBatch(f"zstd: magic {magic:#010x}")
+            raise MalformedBatch(f"Invalid zstd data: magic {magic:#010x}.")
         descriptor = view[at + 4]
         is_single = descriptor >> 5 & 1
         content_size = (is_single, 2, 4, 8)[descriptor >> 6]
@@ -228,7 +228,7 @@ def _zstd(view: memoryview, limit: int) -> int:
             header = view[at] | view[at + 1] << 8 | view[at + 2] << 16
             is_last, kind, size = header & 1, header >> 1 & 3, header >> 3
             if kind == _ZSTD_RESERVED:
-                raise MalformedBatch("zstd: invalid block type")
+                raise MalformedBatch("Invalid zstd data: reserved block type.")
             bound += _ZSTD_BLOCK_SIZE if kind == _ZSTD_COMPRESSED else size
             at += 3 + (1 if kind == _ZSTD_RLE else size)
         at += 4 * (descriptor >> 2 & 1)

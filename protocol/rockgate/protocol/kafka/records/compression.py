@@ -68,7 +68,7 @@ def decompress(data: Buffer, codec: Compression, *, size_max: int = SIZE_MAX) ->
     match codec:
         case Compression.NONE:
             if len(data) > size_max:
-                raise BatchTooLarge(f"{len(data):,} bytes exceed the maximum of {size_max:,}")
+                raise BatchTooLarge(f"Batch is {len(data):,} bytes; the maximum is {size_max:,}.")
             return joined([memoryview(data)], len(data))
         case Compression.GZIP:
             return _inflate(cramjam.gzip.decompress_into, data, "gzip", size_max)
@@ -103,9 +103,11 @@ def _inflate(
             # Only the message distinguishes a full buffer from bad input; bad input is not retried,
             # or one wrong byte would cost `size_max`.
             if _BUFFER_FULL not in str(error):
-                raise MalformedBatch(f"{name}: {error}") from None
+                raise MalformedBatch(f"Invalid {name} data: {error}.") from None
             if size >= size_max:
-                raise BatchTooLarge(f"{name}: more than {size_max} bytes") from None
+                raise BatchTooLarge(
+                    f"Decompressed {name} data exceeds the maximum of {size_max:,} bytes."
+                ) from None
             size = min(size_max, size * _GROWTH)
         else:
             return cut(out, written)
@@ -153,7 +155,7 @@ def _decompress_snappy(view: memoryview, size_max: int) -> Plain:
     # The version is not checked: there has only ever been 1, and Java ignores it as well.
     at, end, size = len(_XERIAL_HEADER), len(view), 0
     if at > end:
-        raise MalformedBatch("snappy: truncated framing header")
+        raise MalformedBatch("Invalid snappy data: truncated framing header.")
     blocks: list[memoryview] = []
     while at < end:
         if bytes(view[at : at + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
@@ -161,11 +163,13 @@ def _decompress_snappy(view: memoryview, size_max: int) -> Plain:
             at += len(_XERIAL_HEADER)
             continue
         if end - at < _LENGTH.size:
-            raise MalformedBatch(f"snappy: truncated block length at byte {at}")
+            raise MalformedBatch(f"Invalid snappy data: truncated block length at byte {at}.")
         (length,) = _LENGTH.unpack_from(view, at)
         at += _LENGTH.size
         if not 0 <= length <= end - at:
-            raise MalformedBatch(f"snappy: block of {length} bytes, {end - at} left at byte {at}")
+            raise MalformedBatch(
+                f"Invalid snappy data: block of {length} bytes at byte {at}, {end - at} left."
+            )
         block = _decompress_block(view[at : at + length], size_max - size)
         size += len(block)
         blocks.append(memoryview(block))
@@ -178,14 +182,16 @@ def _decompress_block(block: memoryview, size_max: int) -> Plain:
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > _SNAPPY_RATIO_MAX * len(block):
-            raise MalformedBatch(f"snappy: {len(block)} bytes claim to decompress to {size}")
+            raise MalformedBatch(
+                f"Invalid snappy data: {len(block):,} bytes declare {size:,} decompressed."
+            )
         if size > size_max:
             raise BatchTooLarge(
-                f"snappy: {len(block)} bytes claim to decompress to {size}, over the "
-                f"maximum of {size_max}"
+                f"Snappy block of {len(block):,} bytes declares {size:,} decompressed; the maximum "
+                f"is {size_max:,}."
             )
         out = bytearray(size) if size <= PIECE else room(size)
         written = cramjam.snappy.decompress_raw_into(block, out)
     except (cramjam.DecompressionError, OSError, ValueError) as error:
-        raise MalformedBatch(f"snappy: {error}") from None
+        raise MalformedBatch(f"Invalid snappy data: {error}.") from None
     return cut(out, written)

@@ -67,21 +67,21 @@ def read_marker(view: Buffer) -> Marker | None:
     """
     header = read_header(view)
     if not header.is_control:
-        raise MalformedBatch("not a control batch")
+        raise MalformedBatch("Not a control batch.")
     records = read_records(view, bounds=_BOUNDS)
     if len(records) != 1:
-        raise MalformedBatch(f"{len(records)} records in a control batch")
+        raise MalformedBatch(f"Control batch has {len(records)} records, not 1.")
     key, value = records[0].key, records[0].value
     if key is None or len(key) < _KEY.size:
-        raise MalformedBatch("not a control key", index=0)
+        raise MalformedBatch("Control record has an invalid key.", index=0)
     version, kind = _KEY.unpack_from(key)
     if version < 0:
-        raise MalformedBatch(f"control key version {version}", index=0)
+        raise MalformedBatch(f"Unsupported control key version {version}.", index=0)
     if kind not in (MarkerType.ABORT, MarkerType.COMMIT):
         return None
     if value is None or len(value) < _VALUE.size:
-        raise MalformedBatch("not an end-of-transaction marker", index=0)
+        raise MalformedBatch("Not an end-of-transaction marker.", index=0)
     version, coordinator_epoch = _VALUE.unpack_from(value)
     if version < 0:
-        raise MalformedBatch(f"control value version {version}", index=0)
+        raise MalformedBatch(f"Unsupported control value version {version}.", index=0)
     return Marker(MarkerType(kind), header.producer_id, header.producer_epoch, coordinator_epoch)

@@ -87,10 +87,10 @@ def skip_records(data: Plain, at: int, count: int) -> int:
             if n > 127:
                 n, at = long_varint(data, at, n)
             if n & 1:
-                raise MalformedBatch(f"length {_signed(n)} of a record at byte {at}")
+                raise MalformedBatch(f"Record at byte {at} has length {_signed(n)}.")
             at += n >> 1
     except (IndexError, Overlong):
-        raise MalformedBatch("the batch ends inside a record") from None
+        raise MalformedBatch("The batch ends inside a record.") from None
     return at
 
 
@@ -122,7 +122,9 @@ def walk_records(
                 n, at = long_varint(data, at, n)
             end = at + (n >> 1)
             if n & 1 or end > len(data):
-                raise _malformed(index, f"length {_signed(n)}, {len(data) - at} bytes left")
+                raise _malformed(
+                    index, f"Length {_signed(n)} exceeds the {len(data) - at} bytes left."
+                )
             # One byte of attributes; all bits are unused.
             n = data[at + 1]
             at += 2
@@ -130,7 +132,7 @@ def walk_records(
                 n, at = long_varint(data, at, n, 64)
             timestamp = header.max_timestamp if append_time else base_timestamp + _signed(n)
             if not _INT64_MIN <= timestamp <= _INT64_MAX:
-                raise _malformed(index, f"timestamp {timestamp} is out of range")
+                raise _malformed(index, f"Timestamp {timestamp} is out of range.")
             n = data[at]
             at += 1
             if n > 127:
@@ -138,11 +140,12 @@ def walk_records(
             delta = n >> 1
             if n & 1 or not previous_delta < delta <= last_delta:
                 raise _malformed(
-                    index, f"offset delta {_signed(n)} after {previous_delta}, last {last_delta}"
+                    index,
+                    f"Offset delta is {_signed(n)}; expected {previous_delta + 1} to {last_delta}.",
                 )
             previous_delta = delta
-            key, at = _read_bytes(data, at, end, index, "key", whole_max)
-            value, at = _read_bytes(data, at, end, index, "value", whole_max)
+            key, at = _read_bytes(data, at, end, index, "Key", whole_max)
+            value, at = _read_bytes(data, at, end, index, "Value", whole_max)
             headers: tuple[Header, ...] = ()
             if data[at]:
                 headers, at = _read_headers(data, at, end, index, min(each_max, left), whole_max)
@@ -150,15 +153,15 @@ def walk_records(
             else:
                 at += 1
             if at != end:
-                raise _malformed(index, f"length is off by {abs(end - at)} bytes")
+                raise _malformed(index, f"Length is off by {abs(end - at)} bytes.")
             yield _new_record(Record, (base_offset + delta, timestamp, key, value, headers))
     except IndexError:
-        raise _malformed(index, "the batch ends inside it") from None
+        raise _malformed(index, "The batch ends inside the record.") from None
     except Overlong as error:
         raise _malformed(index, str(error)) from None
     if at != len(data):
         raise MalformedBatch(
-            f"{len(data) - at} bytes after the last of {header.record_count} records"
+            f"{len(data) - at} bytes follow the last of {header.record_count} records."
         )
 
 
@@ -171,13 +174,13 @@ def _read_bytes(
         n, at = long_varint(data, at, n)
     if n & 1:
         if n != 1:
-            raise _malformed(index, f"{what} of length {_signed(n)}")
+            raise _malformed(index, f"{what} has length {_signed(n)}.")
         return None, at
     following = at + (n >> 1)
     if following > end:
-        raise _malformed(index, f"{what} of {n >> 1} bytes, {max(0, end - at)} left")
+        raise _malformed(index, f"{what} of {n >> 1} bytes exceeds the {max(0, end - at)} left.")
     if n >> 1 > whole_max:
-        if what == "value":
+        if what == "Value":
             view = memoryview(data)[at:following]
             return view, following  # type: ignore[return-value]  # only by whoever asked for it
         return data[at : at + whole_max], following
@@ -194,17 +197,17 @@ def _read_headers(
     count = n >> 1
     # A header takes two bytes at least, so a larger count is rejected before the loop.
     if n & 1 or 2 * count > end - at:
-        raise _malformed(index, f"{_signed(n)} headers in {max(0, end - at)} bytes")
+        raise _malformed(index, f"{_signed(n)} headers cannot fit in {max(0, end - at)} bytes.")
     if count > count_max:
         raise BatchTooLarge(
-            f"{count} headers exceed the remaining limit of {count_max}", index=index
+            f"{count:,} headers exceed the remaining limit of {count_max:,}.", index=index
         )
     headers: list[Header] = []
     for _ in range(count):
-        key, at = _read_bytes(data, at, end, index, "header key", whole_max)
+        key, at = _read_bytes(data, at, end, index, "Header key", whole_max)
         if key is None:
-            raise _malformed(index, "header key is null")
-        value, at = _read_bytes(data, at, end, index, "header value", whole_max)
+            raise _malformed(index, "Header key is null.")
+        value, at = _read_bytes(data, at, end, index, "Header value", whole_max)
         # As in Java: a bad sequence becomes U+FFFD and does not invalidate the record.
         headers.append((key.decode("utf-8", "replace"), value))
     return tuple(headers), at
@@ -229,7 +232,7 @@ def long_varint(data: Plain, at: int, first: int, bits: int = 32) -> tuple[int, 
                 break
             return value, at + 1
         shift += 7
-    raise Overlong(f"varint over {bits} bits")
+    raise Overlong(f"Varint exceeds {bits} bits.")
 
 
 def _signed(n: int) -> int:

@@ -60,7 +60,7 @@ def raw_record(
         count, at = _number(data, at)
         if count > bounds.record_headers_max:
             raise BatchTooLarge(
-                f"{count} headers exceed the maximum of {bounds.record_headers_max}"
+                f"Record has {count:,} headers; the maximum is {bounds.record_headers_max:,}."
             )
         for _ in range(count):
             start = at
@@ -70,10 +70,12 @@ def raw_record(
             at += max(0, size)
             if name not in dropped:
                 remaining.append(view[start:at])
-    except (IndexError, Overlong) as error:
-        raise MalformedBatch(f"invalid record: {error}") from None
+    except IndexError:
+        raise MalformedBatch("The batch ends inside a record.") from None
+    except Overlong as error:
+        raise MalformedBatch(f"Invalid record: {error}") from None
     if at != end:
-        raise MalformedBatch(f"length of a record is off by {abs(end - at)} bytes")
+        raise MalformedBatch(f"Length of a record is off by {abs(end - at)} bytes.")
     pieces += [memoryview(varint(len(remaining))), *remaining]
     timestamp = header.base_timestamp + delta
     if header.timestamp_type is TimestampType.LOG_APPEND_TIME:

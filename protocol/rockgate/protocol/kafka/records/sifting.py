@@ -104,7 +104,7 @@ class Sifter(Generic[T]):
                     n, at = long_varint(data, at, n)
                 end = at + (n >> 1)
                 if n & 1 or end > size:
-                    raise MalformedBatch("its length is wrong", index=index)
+                    raise MalformedBatch("Invalid record length.", index=index)
                 if hit < end:
                     is_taken = self._look(index, start, end)
                     while hit < end:
@@ -120,7 +120,7 @@ class Sifter(Generic[T]):
                         max_ms = time_ms
                 at = end
         except IndexError:
-            raise MalformedBatch("the batch ends inside it", index=index) from None
+            raise MalformedBatch("The batch ends inside the record.", index=index) from None
         except Overlong as error:
             raise MalformedBatch(str(error), index=index) from None
         self._at, self._hit, self.rest_max_ms = at, hit, max_ms
@@ -128,7 +128,7 @@ class Sifter(Generic[T]):
         if self._index < header.record_count:
             return True
         if at != size:
-            raise MalformedBatch(f"{size - at} bytes after the last record")
+            raise MalformedBatch(f"{size - at} bytes follow the last record.")
         if self._bad:
             index, reason = self._bad[0]
             raise MalformedBatch(reason, index=index, bad=self._bad)
@@ -148,7 +148,9 @@ class Sifter(Generic[T]):
         )
         self._headers_left -= len(record.headers)
         if self._headers_left < 0:
-            raise BatchTooLarge(f"more than {self._bounds.headers_max} headers", index=index)
+            raise BatchTooLarge(
+                f"Batch has more than {self._bounds.headers_max:,} headers.", index=index
+            )
         try:
             found = self._wanted(record.headers)
         except ValueError as error:
@@ -158,7 +160,7 @@ class Sifter(Generic[T]):
         if found is None:
             return False
         if record.offset - self.header.base_offset != index:
-            raise MalformedBatch("its offset does not match its index", index=index)
+            raise MalformedBatch("Offset does not match the record's index.", index=index)
         self.indexes.append(index)
         self._starts.append(start)
         self._ends.append(end)

@@ -32,12 +32,14 @@ def skim_keys(data: Plain, header: BatchHeader) -> Iterator[tuple[int, bytes | N
             if n > 127:
                 n, at = long_varint(data, at, n)
         except (IndexError, Overlong) as error:
-            raise MalformedBatch(f"key: {error}", index=index) from None
+            raise MalformedBatch(f"Invalid key: {error}", index=index) from None
         if n & 1:
             yield delta, None
             continue
         if at + (n >> 1) > end:
-            raise MalformedBatch(f"key of {n >> 1} bytes, {max(0, end - at)} left", index=index)
+            raise MalformedBatch(
+                f"Key of {n >> 1} bytes exceeds the {max(0, end - at)} left.", index=index
+            )
         yield delta, data[at : at + (n >> 1)]
 
 
@@ -101,7 +103,9 @@ def _fronts(
                 n, at = long_varint(data, at, n)
             end = at + (n >> 1)
             if n & 1 or end > size:
-                raise MalformedBatch(f"length of {n >> 1}, {size - at} bytes left", index=index)
+                raise MalformedBatch(
+                    f"Length {n >> 1} exceeds the {size - at} bytes left.", index=index
+                )
             n = data[at + 1]
             at += 2
             if n > 127:
@@ -112,10 +116,10 @@ def _fronts(
             if n > 127:
                 n, at = long_varint(data, at, n)
             if n & 1:
-                raise MalformedBatch("its offset precedes its batch", index=index)
+                raise MalformedBatch("Offset precedes the base offset of the batch.", index=index)
             yield index, start, n >> 1, timestamp, at, end
             at = end
     except IndexError:
-        raise MalformedBatch("the batch ends inside it", index=index) from None
+        raise MalformedBatch("The batch ends inside the record.", index=index) from None
     except Overlong as error:
         raise MalformedBatch(str(error), index=index) from None

@@ -131,7 +131,7 @@ def _encode(message_type: type[Any], part: type[Any], value: Any, version: int) 
         paths, _ = encoder.lines.locate(error)
         where = ", ".join(dict.fromkeys(paths)) or "the top"
         name = declaration_of(message_type).name
-        raise ValueError(f"{name} v{version} at {where}: {error}") from error
+        raise ValueError(f"Cannot encode {name} v{version} at {where}: {error}.") from error
 
 
 def _new_decoder(message_type: type[Any], version: int) -> _Decoder:

@@ -53,7 +53,7 @@ def decode_registration(body: Buffer, *, is_compressed: bool, checksum: int = 0)
         data = decompress(body, Compression.ZLIB, size_max=SIZE_MAX)
         return _read(data)
     except (MalformedContent, UnicodeDecodeError, msgspec.DecodeError, ValueError) as wrong:
-        raise MalformedRequest(WHAT, f"compressed body: {wrong}") from None
+        raise MalformedRequest(WHAT, f"compressed body: {str(wrong).rstrip('.')}") from None
 
 
 def _decode_in_pieces(body: Buffer) -> RegisterBody:

@@ -79,13 +79,13 @@ class _Parser:
         """Consume the next token, which must be this one, or of this kind if the text is empty."""
         token = self._next
         if token.kind != kind or (text and token.text != text):
-            raise SqlError(f"unexpected {token.text!r}, expected {text or kind}", token.at)
+            raise SqlError(f"Expected {text or kind}, got {token.text!r}", token.at)
         return self._take()
 
     def expression(self, depth: int) -> Part:
         """OR of ANDs."""
         if depth == 0:
-            raise SqlError(f"nested deeper than {DEPTH_MAX}", self._next.at)
+            raise SqlError(f"Expression is nested deeper than {DEPTH_MAX}", self._next.at)
         parts = [self._and(depth)]
         while self._takes("OR"):
             parts.append(self._and(depth))
@@ -122,7 +122,7 @@ class _Parser:
         elif self._takes("IN"):
             found = one_of(part, self._texts())
         elif is_negated:
-            raise SqlError(f"unexpected {self._next.text!r}, expected BETWEEN or IN", self._next.at)
+            raise SqlError(f"Expected BETWEEN or IN, got {self._next.text!r}", self._next.at)
         else:
             return part
         return negated(found) if is_negated else found
@@ -150,13 +150,13 @@ class _Parser:
         if token.kind == "sign" and token.text == "-":
             number = self._take()
             if number.kind not in ("integer", "float"):
-                raise SqlError(f"unexpected {number.text!r}, expected a number", number.at)
+                raise SqlError(f"Expected a number, got {number.text!r}", number.at)
             return constant(-_number(number))
         if token.kind == "sign" and token.text == "(":
             part = self.expression(depth - 1)
             self.expect("sign", ")")
             return part
-        raise SqlError(f"unexpected {token.text!r}, expected a value", token.at)
+        raise SqlError(f"Expected a value, got {token.text!r}", token.at)
 
 
 def _unquoted(token: Token) -> str:
@@ -168,5 +168,5 @@ def _number(token: Token) -> int | float:
         return float(token.text)
     digits = token.text.rstrip("lL")
     if len(digits) > 20 or int(digits) > _NUMBER_MAX:
-        raise SqlError(f"number {digits[:30]} is too large", token.at)
+        raise SqlError(f"Number {digits[:30]} is too large", token.at)
     return int(digits)

@@ -25,7 +25,7 @@ class SqlError(ValueError):
     """An invalid expression: what is wrong, and at which character."""
 
     def __init__(self, reason: str, at: int) -> None:
-        super().__init__(f"{reason} at character {at}")
+        super().__init__(f"{reason} at character {at}.")
         self.reason = reason
         self.at = at
 
@@ -42,21 +42,21 @@ def tokens(source: str) -> list[Token]:
     """The tokens of an expression, ended by one of kind `end`."""
     if len(source) > SIZE_MAX:
         raise SqlError(
-            f"expression of {len(source):,} characters exceeds the maximum of {SIZE_MAX:,}", 0
+            f"Expression of {len(source):,} characters exceeds the maximum of {SIZE_MAX:,}", 0
         )
     found: list[Token] = []
     at = 0
     while at < len(source):
         match = _TOKEN.match(source, at)
         if match is None:
-            raise SqlError(f"unexpected character {source[at]!r}", at)
+            raise SqlError(f"Unexpected character {source[at]!r}", at)
         kind, text = str(match.lastgroup), match[0]
         if kind == "name" and text.upper() in KEYWORDS:
             kind, text = "keyword", text.upper()
         if kind != "space":
             found.append(Token(kind, text, at))
             if len(found) > TOKENS_MAX:
-                raise SqlError(f"more than {TOKENS_MAX} tokens", at)
+                raise SqlError(f"More than {TOKENS_MAX:,} tokens", at)
         at = match.end()
     found.append(Token("end", "end of expression", at))
     return found

@@ -56,7 +56,7 @@ class LocalOffsets:
             except FileNotFoundError:
                 continue
             except (OSError, MalformedRequest) as wrong:
-                problems.append(f"{path}: {wrong}")
+                problems.append(f"{path}: {str(wrong).rstrip('.')}")
         if problems:
             raise OffsetsDamaged(
                 f"Local offsets cannot be read ({'; '.join(problems)}). "

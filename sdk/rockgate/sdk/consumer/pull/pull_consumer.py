@@ -224,7 +224,7 @@ class PullConsumer:
             try:
                 messages = split(pulled.body, queue)
             except MalformedContent as wrong:
-                raise SdkError(f"The broker sent messages that cannot be read: {wrong}.") from None
+                raise SdkError(f"Cannot decode the broker's messages: {wrong}") from None
             # Brokers compare codes of tags, which two tags may share.
             messages = [each for each in messages if wanted.wants(each.tag)]
             if not messages:

@@ -205,7 +205,7 @@ class Puller:
                     pulled.body, self._queue, self._settlement, context.calls.namespace
                 )
             except MalformedContent as wrong:
-                raise SdkError(f"The broker sent messages that cannot be read: {wrong}.") from None
+                raise SdkError(f"Cannot decode the broker's messages: {wrong}") from None
             wanted = context.subscription(self._queue.topic)
             if messages:
                 self._check_progress(messages[0].offset, pulled.next_offset)
