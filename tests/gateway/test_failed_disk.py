@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.gateway.kafka.raw import RawClient
 from tests.gateway.remoting.client import Client, messages
+from tests.gateway.remoting.popclient import PopClient, Taken
 from tests.gateway.server import RunningServer, environment
 from tests.waiting import wait_until
 
@@ -24,7 +25,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 STEPS = (
     *("epoch", "progress", "checkpoint", "keys", "retention", "snapshot"),
     *("producers", "deadlines", "markers", "record-delays"),
-    *("clients", "locks", "checks", "brokers", "pop-expiry", "pop-progress"),
+    *("clients", "locks", "checks", "brokers", "pop-expiry", "pop-progress", "pop-clock"),
 )
 """Everything that a server does now and then, each contained by its name."""
 
@@ -133,8 +134,10 @@ def test_after_a_failed_fsync_every_listener_refuses_what_writes_until_a_restart
         assert create(kafka, "orders") is ErrorCode.NONE
         assert produce(kafka) is ErrorCode.NONE
         assert init(kafka, None) is ErrorCode.NONE
-    broker = Client(server.address("remoting"))
+    broker = PopClient(server.address("remoting"))
     assert broker.publish("shop").code == ResponseCode.SUCCESS
+    assert broker.publish("shop").code == ResponseCode.SUCCESS
+    [held] = broker.take("shop", maxMsgNums=1)
     breakable.fail()
 
     def is_refused() -> bool:
@@ -150,9 +153,11 @@ def test_after_a_failed_fsync_every_listener_refuses_what_writes_until_a_restart
     for step in STEPS:
         assert f'rockgate_upkeep_failures_total{{step="{step}"}}' in metrics
     check_refused(breakable, broker)
+    check_pop_refused(broker, held)
     # It may be well again; nobody can know what it dropped.
     breakable.mend()
     check_refused(breakable, broker)
+    check_pop_refused(broker, held)
     assert messages(broker.pull("shop"))[0].body == b"hello", "read-only until it is restarted"
     broker.socket.close()
     errors = [line for line in server.log.splitlines() if re.search(r"Z error ", line)]
@@ -164,6 +169,11 @@ def test_after_a_failed_fsync_every_listener_refuses_what_writes_until_a_restart
     with RawClient(server) as kafka:
         assert produce(kafka) is ErrorCode.NONE
         assert commit(kafka) is ErrorCode.NONE
+    broker = PopClient(server.address("remoting"))
+    [other] = broker.take("shop")
+    assert other.message.queue_offset == 1, "what was in flight still is"
+    assert broker.ack(held).code == ResponseCode.SUCCESS
+    broker.socket.close()
 
 
 def check_refused(breakable: Breakable, broker: Client) -> None:
@@ -191,5 +201,11 @@ def check_refused(breakable: Breakable, broker: Client) -> None:
             },
         ),
     ):
+        assert answer.code == ResponseCode.SERVICE_NOT_AVAILABLE, answer
+        assert "The server is read-only" in (answer.remark or "")
+
+
+def check_pop_refused(broker: PopClient, held: Taken) -> None:
+    for answer in (broker.pop("shop"), broker.ack(held), broker.extend(held, 90_000)):
         assert answer.code == ResponseCode.SERVICE_NOT_AVAILABLE, answer
         assert "The server is read-only" in (answer.remark or "")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.gateway.kafka.raw import RawClient
-from tests.gateway.remoting.client import Client, messages
+from tests.gateway.remoting.client import messages
+from tests.gateway.remoting.popclient import PopClient
 from tests.gateway.server import RunningServer, environment
 from tests.gateway.test_failed_disk import commit, create, delete, init, produce
 from tests.waiting import wait_until
@@ -74,18 +75,22 @@ def test_a_full_disk_refuses_what_writes_over_restarts_and_goes_on_by_itself(
     with RawClient(server) as kafka:
         assert create(kafka, "orders") is ErrorCode.NONE
         assert create(kafka, "spare") is ErrorCode.NONE
-    broker = Client(server.address("remoting"))
-    assert broker.publish("shop").code == ResponseCode.SUCCESS
+    broker = PopClient(server.address("remoting"))
+    for _ in range(2):
+        assert broker.publish("shop").code == ResponseCode.SUCCESS
+    [held] = broker.take("shop", maxMsgNums=1, invisibleTime=600_000)
     assert filling.is_taking()
     filling.set_free(0)
     wait_until(filling.is_refusing, "messages and commits are refused")
     for stop in (lambda: None, server.stop, server.kill):
         if stop() is not None or not server.is_running:
             server.restart()
-            broker = Client(server.address("remoting"))
+            broker = PopClient(server.address("remoting"))
         assert filling.is_refusing()
         assert broker.publish("shop").code == ResponseCode.SERVICE_NOT_AVAILABLE
         assert messages(broker.pull("shop"))[0].body == b"hello", "reads continue"
+        for answer in (broker.pop("shop"), broker.ack(held), broker.extend(held, 90_000)):
+            assert answer.code == ResponseCode.SERVICE_NOT_AVAILABLE, answer
         with RawClient(server) as kafka:
             assert create(kafka, "more") is ErrorCode.KAFKA_STORAGE_ERROR
             assert init(kafka, "transactional") is ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -94,4 +99,8 @@ def test_a_full_disk_refuses_what_writes_over_restarts_and_goes_on_by_itself(
         assert delete(kafka, "spare") is ErrorCode.NONE, "who makes room is let in"
     filling.set_free(MUCH)
     wait_until(filling.is_taking, "everything goes on by itself")
+    broker = PopClient(server.address("remoting"))
+    assert [each.message.queue_offset for each in broker.take("shop")] == [1]
+    assert broker.ack(held).code == ResponseCode.SUCCESS
+    broker.socket.close()
     assert "Traceback" not in server.log

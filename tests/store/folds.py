@@ -483,6 +483,8 @@ _INFLIGHT_OPERATIONS = st.one_of(
     st.tuples(st.just("end"), _GROUPS, _TOPICS, _QUEUES, _OFFSETS),
     st.tuples(st.just("reset"), _GROUPS, _TOPICS, _QUEUES, st.integers(0, 12)),
     st.tuples(st.just("drop"), _GROUPS),
+    st.tuples(st.just("forget"), _GROUPS, _TOPICS, _QUEUES, st.none()),
+    st.tuples(st.just("shift"), _GROUPS, _TOPICS, _QUEUES, st.integers(-9, 9)),
     st.tuples(st.just("deletion"), _TOPICS),
 )
 
@@ -491,7 +493,7 @@ def _inflight_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
     names = [Created(f"t{life}", topic_id(life), 4, 6, False, {}) for life in range(3)]
     bodies = [(TOPICS_TOPIC, body) for body in encode(TopicChangeKind.CREATE, names)]
     for what, *values in operations:
-        change: inflight.Acquire | inflight.Extend | inflight.End | inflight.Reset | inflight.Drop
+        change: Any
         if what == "deletion":
             ids = [topic_id(values[0])]
             bodies += [(TOPICS_TOPIC, body) for body in encode(TopicChangeKind.DELETE, ids)]
@@ -503,6 +505,10 @@ def _inflight_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
             where = group, topic_id(topic), queue_id
             if what == "reset":
                 change = inflight.Reset(*where, offsets)
+            elif what == "forget":
+                change = inflight.Forget(*where)
+            elif what == "shift":
+                change = inflight.Shift(*where, offsets)
             elif what == "acquire":
                 runs, end = inflight.runs_of(offsets), max(offsets, default=0) + 1
                 change = inflight.Acquire(*where, 0, end, rest[0], rest[1], runs)

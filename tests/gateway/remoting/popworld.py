@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.gateway.fakes import turns
+from tests.gateway.remoting.popclient import Taken, handle_fields, taken
 from tests.gateway.remoting.pullworld import PullWorld
 from tests.gateway.remoting.world import Everybody, FakeCaller
 from tests.waiting import until
@@ -15,14 +16,14 @@ from tests.waiting import until
 from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets, Resets
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
 from rockgate.gateway.remoting.pop.acquirer import Acquirer
+from rockgate.gateway.remoting.pop.clock_steps import ClockSteps
 from rockgate.gateway.remoting.pop.receipts import Receipts
 from rockgate.gateway.remoting.pop.requests import PopRequests
 from rockgate.gateway.remoting.pop.revival import Revival
 from rockgate.gateway.remoting.server.dispatch import Dispatcher
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command, Fields
-from rockgate.protocol.remoting.message import Message, decode_all
-from rockgate.protocol.remoting.pop import retry_topic
+from rockgate.protocol.remoting.message import Message
 from rockgate.store.inflight.fold import MessagesInFlight
 from rockgate.store.inflight.window import Window
 from rockgate.store.state.fold import Fold, Journal
@@ -60,6 +61,9 @@ class PopWorld(PullWorld):
             store.progress, Everybody(), Resets(self.poll_registry.wake_changed)
         )
         wake = self.poll_registry.wake_changed
+        self.clock_steps = ClockSteps(
+            in_flight=self.in_flight, journal=store.appender, clock=store.clock
+        )
         self.acquirer = Acquirer(
             in_flight=self.in_flight,
             journal=store.appender,
@@ -67,11 +71,11 @@ class PopWorld(PullWorld):
             queues=store.queues,
             topics=self.book,
             offsets=self.offsets,
-            clock=store.clock,
+            clock=self.clock_steps,
             broker_name="here",
         )
         self.receipts = Receipts(
-            in_flight=self.in_flight, journal=store.appender, clock=store.clock, wake=wake
+            in_flight=self.in_flight, journal=store.appender, clock=self.clock_steps, wake=wake
         )
         self.revival = Revival(
             in_flight=self.in_flight,
@@ -169,28 +173,8 @@ class PopWorld(PullWorld):
         if answer.code == ResponseCode.POLLING_TIMEOUT:
             return []
         assert answer.code == ResponseCode.SUCCESS, answer.remark
-        fields = answer.fields
-        starts = dict(
-            (part.rsplit(" ", 1)[0], part.rsplit(" ", 1)[1])
-            for part in fields["startOffsetInfo"].split(";")
-        )
         group, topic = str(more.get("consumerGroup", "group")), str(more.get("topic", "orders"))
-        found = []
-        for message in decode_all(answer.body):
-            handle = message.properties.get("POP_CK")
-            if handle is None:
-                first = starts[f"0 {message.queue_id}"]
-                handle = " ".join(
-                    (
-                        *(first, fields["popTime"], fields["invisibleTime"], fields["reviveQid"]),
-                        *("0", "here", str(message.queue_id), str(message.queue_offset)),
-                    )
-                )
-            is_retry = handle.split(" ")[4] != "0"
-            found.append(
-                Delivery(message, handle, retry_topic(topic, group) if is_retry else topic)
-            )
-        return found
+        return [Delivery(*each) for each in taken(answer, topic, group)]
 
     async def ack(self, delivery: Delivery, group: str = "group") -> int:
         fields = self.handle_fields(delivery, group)
@@ -206,13 +190,7 @@ class PopWorld(PullWorld):
         return Delivery(delivery.message, " ".join(parts), delivery.topic)
 
     def handle_fields(self, delivery: Delivery, group: str = "group") -> dict[str, object]:
-        return {
-            "consumerGroup": group,
-            "topic": delivery.topic,
-            "queueId": delivery.message.queue_id,
-            "extraInfo": delivery.handle,
-            "offset": delivery.message.queue_offset,
-        }
+        return handle_fields(Taken(delivery.message, delivery.handle, delivery.topic), group)
 
     # Time and state
 
@@ -226,6 +204,13 @@ class PopWorld(PullWorld):
             # A thread loads cold entries, and they are read again a second later.
             await until(lambda: not self.revival.is_reading, "what was cold is there")
             await self.expire(1_250)
+
+    def follow(self) -> int:
+        """Let deadlines follow the clock; return how many steps it took."""
+        steps = 1
+        while self.clock_steps.follow():
+            steps += 1
+        return steps
 
     def commit(self) -> None:
         """Let progress be committed."""

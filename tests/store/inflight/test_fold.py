@@ -11,7 +11,9 @@ from rockgate.store.inflight.changes import (
     End,
     EndReason,
     Extend,
+    Forget,
     Reset,
+    Shift,
     encode,
 )
 from rockgate.store.inflight.fold import BUCKET_MS, MessagesInFlight
@@ -33,7 +35,7 @@ class Windows:
         self.fold = MessagesInFlight(self.topics)
         self.position = 1_000
 
-    def apply(self, change: Acquire | End | Extend | Reset | Drop) -> None:
+    def apply(self, change: Acquire | End | Extend | Reset | Drop | Forget | Shift) -> None:
         self.position += 100
         self.fold.apply(change_at(self.position, INFLIGHT_TOPIC, encode(change)))
 
@@ -108,6 +110,58 @@ def test_a_window_is_due_after_its_deadline_and_never_before() -> None:
     assert w.fold.due(1_001 + BUCKET_MS, 10) == [w.window()]
     assert w.fold.due(1_001 + BUCKET_MS, 10) == [], "it is handed out once"
     assert w.fold.next_due_ms is None
+
+
+def test_a_window_is_due_again_at_its_next_deadline() -> None:
+    w = Windows()
+    w.acquire(3, deadline=1_000)
+    w.acquire(4, deadline=5_000)
+    assert w.fold.due(1_000, 10) == [w.window()]
+    assert w.fold.due(4_999, 10) == []
+    assert w.fold.due(5_000, 10) == [w.window()]
+    assert w.fold.next_due_ms is None
+
+
+def test_an_earlier_deadline_makes_a_window_due_earlier() -> None:
+    w = Windows()
+    w.acquire(3, deadline=5_000)
+    w.apply(Extend("g", w.a.id, 0, 1_000, [3, 1]))
+    assert w.fold.due(1_000, 10) == [w.window()]
+    assert w.fold.due(9_000, 10) == [], "it was moved"
+
+
+def test_a_window_with_many_deadlines_is_held_once() -> None:
+    w = Windows()
+    for number in range(1_000):
+        w.acquire(number, deadline=60_000 + number * 1_000)
+        w.apply(End("g", w.a.id, 0, EndReason.ACKNOWLEDGED, [number, 1]))
+    assert w.fold.due(1 << 40, 10) == [w.window()]
+    assert w.fold.due(1 << 40, 10) == []
+
+
+def test_a_forgotten_window_is_gone_with_its_deadlines() -> None:
+    w = Windows()
+    w.acquire(3, deadline=1_000)
+    w.apply(End("g", w.a.id, 0, EndReason.ACKNOWLEDGED, [3, 1]))
+    w.apply(Forget("g", w.a.id, 0))
+    w.apply(Forget("g", w.a.id, 0))
+    assert (len(w.fold), w.fold.groups(), w.fold.due(9_000, 10)) == (0, [], [])
+    w.acquire(3)
+    assert w.window().end == 4
+
+
+def test_all_deadlines_of_a_window_are_shifted() -> None:
+    w = Windows()
+    w.acquire(3, deadline=500_000)
+    w.acquire(4, deadline=600_000)
+    w.acquire(3, queue=1, deadline=500_000)
+    w.apply(Shift("g", w.a.id, 0, -499_000))
+    assert [each.deadline_ms for each in w.window().all()] == [1_000, 101_000]
+    assert [each.deadline_ms for each in w.window(queue=1).all()] == [500_000]
+    assert w.fold.due(1_000, 10) == [w.window()]
+    w.apply(Shift("g", w.a.id, 0, -200_000))
+    assert [each.deadline_ms for each in w.window().all()] == [0, 0], "times are never negative"
+    assert [each.deliveries for each in w.window().all()] == [1, 1]
 
 
 def test_windows_that_are_due_together_come_in_parts() -> None:

@@ -82,6 +82,7 @@ class RemotingAssembly:
             "checks": services.check_backs.step,
             "pop-expiry": services.revival.expire,
             "pop-progress": services.revival.commit,
+            "pop-clock": services.pop_clock.follow,
         }
 
     def _source(self) -> BrokerSource:

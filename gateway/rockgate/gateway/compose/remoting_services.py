@@ -28,6 +28,7 @@ from rockgate.gateway.remoting.messages.retry import Retries
 from rockgate.gateway.remoting.messages.sender import MessageKind, Sender
 from rockgate.gateway.remoting.pop.acquirer import Acquirer
 from rockgate.gateway.remoting.pop.assignment import RequestModes
+from rockgate.gateway.remoting.pop.clock_steps import ClockSteps
 from rockgate.gateway.remoting.pop.receipts import Receipts
 from rockgate.gateway.remoting.pop.revival import Revival
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
@@ -195,6 +196,7 @@ class RemotingServices:
         """Make what hands messages out one by one."""
         store, in_flight = self.store, self.folds.in_flight
         wake = self.poll_registry.wake_changed
+        self.pop_clock = ClockSteps(in_flight=in_flight, journal=store.appender, clock=store.clock)
         self.acquirer = Acquirer(
             in_flight=in_flight,
             journal=store.appender,
@@ -202,11 +204,11 @@ class RemotingServices:
             queues=store.queues,
             topics=self.topics,
             offsets=self.offsets,
-            clock=store.clock,
+            clock=self.pop_clock,
             broker_name=self.config.broker_name,
         )
         self.receipts = Receipts(
-            in_flight=in_flight, journal=store.appender, clock=store.clock, wake=wake
+            in_flight=in_flight, journal=store.appender, clock=self.pop_clock, wake=wake
         )
         self.revival = Revival(
             in_flight=in_flight,

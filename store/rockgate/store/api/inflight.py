@@ -12,7 +12,9 @@ from rockgate.store.inflight.changes import (
     End,
     EndReason,
     Extend,
+    Forget,
     Reset,
+    Shift,
     encode,
     runs_of,
 )
@@ -25,9 +27,11 @@ __all__ = [
     "End",
     "EndReason",
     "Extend",
+    "Forget",
     "InFlight",
     "MessagesInFlight",
     "Reset",
+    "Shift",
     "Window",
     "encode",
     "runs_of",
@@ -39,6 +43,11 @@ class MessagesInFlight(Protocol):
 
     count: int
     """Number of offsets in flight, of all windows."""
+    clock_ms: int
+    """By how much the clock was set, in all, as far as deadlines follow. In memory only."""
+
+    def __len__(self) -> int:
+        """Return the number of windows."""
 
     def find(self, group: str, topic_id: bytes, queue_id: int) -> Window | None:
         """Return the window of a group in a queue."""
@@ -54,7 +63,10 @@ class MessagesInFlight(Protocol):
         """When the next window is due."""
 
     def due(self, now_ms: int, count_max: int) -> list[Window]:
-        """Return windows with expired deadlines, each once; the rest is returned by later calls."""
+        """Return windows with expired deadlines, each once; the rest is returned by later calls.
+
+        They are due again at their next deadline that has not passed yet.
+        """
 
     def look_at(self, window: Window, when_ms: int) -> None:
-        """Make a window due once this time has passed."""
+        """Make a window due once this time has passed, if it is not due before."""

@@ -24,6 +24,8 @@ class InFlightChangeKind(IntEnum):
     END = 3
     RESET = 4
     DROP = 5
+    FORGET = 6
+    SHIFT = 7
 
 
 class EndReason(IntEnum):
@@ -85,6 +87,23 @@ class Drop(msgspec.Struct, array_like=True, frozen=True):
     group: str
 
 
+class Forget(msgspec.Struct, array_like=True, frozen=True):
+    """A window without anything in flight is removed: the committed offset says as much."""
+
+    group: str
+    topic_id: bytes
+    queue_id: int
+
+
+class Shift(msgspec.Struct, array_like=True, frozen=True):
+    """All deadlines of a window moved with the clock."""
+
+    group: str
+    topic_id: bytes
+    queue_id: int
+    by_ms: int
+
+
 _encode: Final = msgspec.msgpack.Encoder().encode
 _TYPES: Final = {
     InFlightChangeKind.ACQUIRE: Acquire,
@@ -92,6 +111,8 @@ _TYPES: Final = {
     InFlightChangeKind.END: End,
     InFlightChangeKind.RESET: Reset,
     InFlightChangeKind.DROP: Drop,
+    InFlightChangeKind.FORGET: Forget,
+    InFlightChangeKind.SHIFT: Shift,
 }
 _LEADS: Final = {type_: bytes((FORMAT, kind)) for kind, type_ in _TYPES.items()}
 _DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
@@ -99,7 +120,7 @@ _DECODERS: Final[dict[int, msgspec.msgpack.Decoder[Any]]] = {
 }
 
 
-def encode(change: Acquire | Extend | End | Reset | Drop) -> bytes:
+def encode(change: Acquire | Extend | End | Reset | Drop | Forget | Shift) -> bytes:
     """Encode a change."""
     return _LEADS[type(change)] + _encode(change)
 

@@ -1,7 +1,7 @@
 """The fold of messages in flight: a window for each group and queue with acquired messages.
 
-docs/internals/pop.md specifies it. Deadlines are in buckets by time, each with the windows that are
-due then: memory grows with windows, and not with messages.
+docs/internals/pop.md specifies it. Windows are in buckets by the time of their next deadline, each
+in one at most: memory grows with windows, and neither with messages nor with deadlines.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from rockgate.store.inflight.changes import (
     Drop,
     End,
     Extend,
+    Forget,
     Reset,
+    Shift,
     decode,
     offsets_of,
 )
@@ -80,6 +82,8 @@ class MessagesInFlight:
         """A heap of the existing buckets."""
         self.count = 0
         """Number of offsets in flight, of all windows."""
+        self.clock_ms = 0
+        """By how much the clock was set, in all, as far as deadlines follow. In memory only."""
         topics.on_deleted.append(self._forget_topic)
 
     def __len__(self) -> int:
@@ -110,21 +114,33 @@ class MessagesInFlight:
         return self._times[0] * BUCKET_MS if self._times else None
 
     def due(self, now_ms: int, count_max: int) -> list[Window]:
-        """Return windows with expired deadlines, each once; the rest is returned by later calls."""
-        found: dict[Window, None] = {}
+        """Return windows with expired deadlines, each once; the rest is returned by later calls.
+
+        They are due again at their next deadline that has not passed yet.
+        """
+        found: list[Window] = []
         while self._times and self._times[0] * BUCKET_MS <= now_ms and len(found) < count_max:
             bucket = self._buckets[self._times[0]]
             while bucket and len(found) < count_max:
                 window, _ = bucket.popitem()
-                if self._windows.get(window.key) is window:
-                    found[window] = None
+                window.bucket = None
+                found.append(window)
             if not bucket:
                 del self._buckets[heappop(self._times)]
-        return list(found)
+        for window in found:
+            deadline_ms = window.next_deadline(now_ms)
+            if deadline_ms is not None:
+                self.look_at(window, deadline_ms)
+        return found
 
     def look_at(self, window: Window, when_ms: int) -> None:
-        """Make a window due once this time has passed."""
+        """Make a window due once this time has passed, if it is not due before."""
         number = -(-when_ms // BUCKET_MS)
+        if window.bucket is not None:
+            if window.bucket <= number:
+                return
+            del self._buckets[window.bucket][window]
+        window.bucket = number
         bucket = self._buckets.get(number)
         if bucket is None:
             bucket = self._buckets[number] = {}
@@ -153,6 +169,9 @@ class MessagesInFlight:
                 return
         if window.position >= position:
             return
+        if isinstance(what, Forget):
+            self._remove(window)
+            return
         window.position = position
         had = len(window)
         if isinstance(what, Acquire):
@@ -168,6 +187,10 @@ class MessagesInFlight:
             window.finish(offsets_of(what.runs))
         elif isinstance(what, Reset):
             window.reset(what.offset)
+        elif isinstance(what, Shift):
+            window.shift(what.by_ms)
+            if (deadline_ms := window.next_deadline()) is not None:
+                self.look_at(window, deadline_ms)
         self.count += len(window) - had
 
     def _add(self, window: Window) -> Window:
@@ -175,11 +198,15 @@ class MessagesInFlight:
         self._of_group.setdefault(window.key[0], {})[window.key] = window
         self._of_topic.setdefault(window.key[1], {})[window.key] = window
         window.place = self._roster.add(window)
+        window.followed_ms = self.clock_ms
         self.count += len(window)
         return window
 
     def _remove(self, window: Window) -> None:
         self._roster.remove(window.place)
+        if window.bucket is not None:
+            del self._buckets[window.bucket][window]
+            window.bucket = None
         del self._windows[window.key]
         _take_out(self._of_group, window.key[0], window)
         _take_out(self._of_topic, window.key[1], window)
@@ -230,8 +257,8 @@ class MessagesInFlight:
                 return
             self._remove(known)
         self._add(window)
-        for item in window.all():
-            self.look_at(window, item.deadline_ms)
+        if (deadline_ms := window.next_deadline()) is not None:
+            self.look_at(window, deadline_ms)
 
     def clear(self) -> None:
         """Remove everything."""

@@ -34,8 +34,8 @@ class Window:
     """The offsets in flight, in ascending order, and where the rest of the queue starts."""
 
     __slots__ = (
-        *("_items", "attempt", "committed", "end", "has_in_place"),
-        *("key", "place", "position", "scanned"),
+        *("_items", "attempt", "bucket", "committed", "end", "followed_ms", "has_in_place"),
+        *("key", "place", "position", "quiet_rounds", "scanned"),
     )
 
     def __init__(self, key: Key, end: int, position: int) -> None:
@@ -49,6 +49,12 @@ class Window:
         """From here on nothing was examined; in memory only, a restart examines again."""
         self.committed: int | None = None
         """The offset that was last committed for it, if known. In memory only."""
+        self.quiet_rounds = 0
+        """In how many rounds of upkeep nothing was in flight. In memory only."""
+        self.followed_ms = 0
+        """By how much its deadlines have followed the clock, as the fold counts it."""
+        self.bucket: int | None = None
+        """Where the fold has it among what is due."""
         self.attempt: str | None = None
         """The attempt by which it was last acquired in order. In memory only."""
         self.has_in_place = False
@@ -100,9 +106,11 @@ class Window:
             if packed >> _COUNT_BITS <= now_ms and bool(packed & _IN_PLACE) is is_in_place
         ]
 
-    def next_deadline(self) -> int | None:
-        """Return the earliest deadline; None without any."""
-        return min(self._items.values()) >> _COUNT_BITS if self._items else None
+    def next_deadline(self, after_ms: int = -1) -> int | None:
+        """Return the earliest deadline after a time; None without any."""
+        least = (after_ms + 1) << _COUNT_BITS
+        found = min((each for each in self._items.values() if each >= least), default=None)
+        return None if found is None else found >> _COUNT_BITS
 
     # Changes: only the fold makes them
 
@@ -127,6 +135,7 @@ class Window:
         self.has_in_place = self.has_in_place or (is_in_place and bool(items))
         self.end = max(self.end, end)
         self.scanned = max(self.scanned, self.end)
+        self.quiet_rounds = 0
 
     def extend(self, offsets: Iterable[int], deadline_ms: int) -> None:
         """Set another deadline for offsets."""
@@ -147,11 +156,19 @@ class Window:
             self._items = {}
             self.has_in_place = False
 
+    def shift(self, by_ms: int) -> None:
+        """Move all deadlines."""
+        by, mask = by_ms << _COUNT_BITS, (1 << _COUNT_BITS) - 1
+        self._items = {
+            offset: max(packed + by, packed & mask) for offset, packed in self._items.items()
+        }
+
     def reset(self, offset: int) -> None:
         """Start at another offset, with nothing in flight."""
         self._items = {}
         self.end = self.scanned = offset
         self.committed = self.attempt = None
+        self.quiet_rounds = 0
         self.has_in_place = False
 
     # Snapshots

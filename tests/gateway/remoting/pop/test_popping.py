@@ -447,15 +447,6 @@ async def test_a_notification_tells_when_there_is_something_to_pop() -> None:
     assert told.result().fields["hasMsg"] == "false"
 
 
-async def test_a_clock_that_is_set_back_takes_deadlines_along() -> None:
-    w = world(1)
-    await w.pop()
-    w.clock.step(-86_400_000)
-    w.commit()
-    await w.expire()
-    assert bodies(await w.pop()) == [b"m0"]
-
-
 async def test_a_retry_topic_whose_name_would_be_too_long_is_not_needed() -> None:
     w = world(1)
     group = "g" * 120

@@ -13,13 +13,16 @@ from typing import Final, NamedTuple
 from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
 from rockgate.gateway.remoting.messages.puller import Pulled, Puller
 from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING
-from rockgate.gateway.remoting.pop.starts import Pop, Starts, may_have
+from rockgate.gateway.remoting.pop.clock_steps import ClockSteps
+from rockgate.gateway.remoting.pop.starts import MESSAGES_MAX, Pop, Starts, may_have
+from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, is_legal
 from rockgate.gateway.transcode import names
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import pack_properties, parse_properties
 from rockgate.protocol.remoting import message as messages
 from rockgate.protocol.remoting import properties as named
+from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Buffer
 from rockgate.protocol.remoting.pop import (
     NORMAL,
@@ -31,7 +34,6 @@ from rockgate.protocol.remoting.pop import (
     write_handle,
 )
 from rockgate.store.api.append import StateAppender
-from rockgate.store.api.clock import Clock
 from rockgate.store.api.inflight import (
     INFLIGHT_TOPIC,
     Acquire,
@@ -67,7 +69,7 @@ class Popped(NamedTuple):
 class _Found:
     """What one pop gathers."""
 
-    __slots__ = ("acquired", "buffers", "changes", "cold", "count", "rest", "size")
+    __slots__ = ("acquired", "buffers", "changes", "cold", "count", "is_full", "rest", "size")
 
     def __init__(self) -> None:
         self.acquired: list[Acquired] = []
@@ -76,6 +78,8 @@ class _Found:
         self.count = 0
         self.size = 0
         self.rest = 0
+        self.is_full = False
+        """Whether something was left because too much is in flight already."""
         self.cold: Awaitable[Pulled] | None = None
 
 
@@ -91,7 +95,7 @@ class Acquirer:
         queues: Queues,
         topics: TopicRegistry,
         offsets: ConsumerOffsets,
-        clock: Clock,
+        clock: ClockSteps,
         broker_name: str,
     ) -> None:
         self._in_flight = in_flight
@@ -131,6 +135,13 @@ class Acquirer:
             if not found.count and tries < TRIES_MAX:
                 return self._pop_later(asked, turn, skip, tries, found.cold)
             _abandon(found.cold)
+        if found.is_full and not found.count:
+            raise Refused(
+                ResponseCode.SYSTEM_BUSY,
+                f"Groups have {self._in_flight.count:,} messages in flight in "
+                f"{len(self._in_flight):,} windows, which is the maximum. "
+                "Acknowledge messages, or try again later.",
+            )
         if found.changes:
             self._journal.append_states(found.changes)
         if not found.count and looked < asked.topic.read_queues and asked.queue_id < 0:
@@ -199,6 +210,8 @@ class Acquirer:
         self, asked: Pop, topic: Topic, queue: Queue, now_ms: int, found: _Found
     ) -> None:
         window, first = self._starts.begin(asked, topic, queue)
+        if window is not None and window.followed_ms != self._in_flight.clock_ms:
+            self._clock.settle(window)
         end = self._puller.end(queue)
         is_repeated = False
         if window is not None and (asked.is_ordered or window.has_in_place):
@@ -212,6 +225,9 @@ class Acquirer:
         room = asked.count_max - found.count
         if window is not None:
             room = min(room, window.room)
+        if self._starts.is_full and (window is None or self._in_flight.count >= MESSAGES_MAX):
+            found.is_full = True
+            return
         if room <= 0 or found.size >= asked.size_max:
             found.rest += end - first
             return

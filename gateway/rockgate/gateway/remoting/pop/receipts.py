@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rockgate.gateway.remoting.pop.acquirer import INVISIBLE_MS_MAX
+from rockgate.gateway.remoting.pop.clock_steps import ClockSteps
 from rockgate.protocol.remoting.pop import Handle
 from rockgate.store.api.append import StateAppender
-from rockgate.store.api.clock import Clock
 from rockgate.store.api.inflight import (
     INFLIGHT_TOPIC,
     Drop,
@@ -34,7 +34,7 @@ class Receipts:
         *,
         in_flight: MessagesInFlight,
         journal: StateAppender,
-        clock: Clock,
+        clock: ClockSteps,
         wake: Callable[[Queue], None],
     ) -> None:
         self._in_flight = in_flight
@@ -53,7 +53,7 @@ class Receipts:
         ended = (
             []
             if window is None
-            else sorted({each for each in offsets if window.holds(each, deadline_ms)})
+            else sorted({each for each in offsets if self._clock.holds(window, each, deadline_ms)})
         )
         self.stale_count += len(offsets) - len(ended)
         if window is None or not ended:
@@ -74,7 +74,8 @@ class Receipts:
         deadline_ms = now_ms + max(0, min(invisible_ms, INVISIBLE_MS_MAX))
         pop_ms = handle.pop_ms if handle.is_ordered else now_ms
         window = self._in_flight.find(group, queue.topic_id, queue.queue_id)
-        if window is not None and window.holds(offset, handle.deadline_ms):
+        if window is not None and self._clock.holds(window, offset, handle.deadline_ms):
+            self._clock.settle(window)
             change = Extend(*window.key, deadline_ms, [offset, 1])
             self._journal.append_state(INFLIGHT_TOPIC, encode(change))
         return pop_ms, deadline_ms - pop_ms

@@ -1,4 +1,4 @@
-"""What happens to messages in flight without anyone asking: expiry, progress, a clock set back.
+"""What happens to messages in flight without anyone asking: expiry and progress.
 
 docs/internals/pop.md specifies it. A message whose invisible time is over becomes a copy in the
 retry topic of its group and topic, in one atomic group with its end.
@@ -30,7 +30,7 @@ from rockgate.store.api.inflight import (
     Acquire,
     End,
     EndReason,
-    Extend,
+    Forget,
     InFlight,
     MessagesInFlight,
     Window,
@@ -52,8 +52,8 @@ AGAIN_MS: Final = 1_000
 REFUSED_MS: Final = 10_000
 COMMIT_MS: Final = 5_000
 COMMITS_AT_ONCE: Final = 500
-STEP_MS: Final = 60_000
-"""A difference between the clocks that is no drift: the clock was set."""
+QUIET_ROUNDS: Final = 12
+"""A window without anything in flight for so many rounds of commits is forgotten."""
 
 
 class Revival:
@@ -85,8 +85,6 @@ class Revival:
         self._reading: set[asyncio.Future[Pulled]] = set()
         self._walk: Iterator[Window | None] | None = None
         self._commit_ms = 0
-        self._ahead_ms = clock.now_ms() - clock.monotonic_ms()
-        """By how much the clock is ahead of the time that has passed."""
         self.moved_count = 0
         self.lost_count = 0
 
@@ -212,7 +210,6 @@ class Revival:
             if now_ms < self._commit_ms:
                 return False
             self._commit_ms = now_ms + COMMIT_MS
-            self._follow_clock()
             self._walk = self._in_flight.walk()
         for _ in range(COMMITS_AT_ONCE):
             try:
@@ -232,32 +229,23 @@ class Revival:
         start = window.start
         known = self._progress.fetch(group, topic_id, queue_id)
         offset = None if known is None else known.offset
-        if window.committed is not None and offset != window.committed:
-            # Another client has committed; the next pop continues there.
-            return
-        if offset != start:
-            self._progress.commit(group, (Commit(topic_id, queue_id, start),), acknowledged=False)
-        window.committed = start
+        # If another client has committed, the next pop continues there.
+        if window.committed is None or offset == window.committed:
+            if offset != start:
+                commit = Commit(topic_id, queue_id, start)
+                self._progress.commit(group, (commit,), acknowledged=False)
+            window.committed = start
+        if not len(window):
+            window.quiet_rounds += 1
+            if window.quiet_rounds > QUIET_ROUNDS:
+                self._forget(window)
 
-    def _follow_clock(self) -> None:
-        """Move deadlines back with a clock that was set back."""
-        ahead_ms = self._clock.now_ms() - self._clock.monotonic_ms()
-        step = ahead_ms - self._ahead_ms
-        if abs(step) < STEP_MS:
-            return
-        self._ahead_ms = ahead_ms
-        if step > 0:
-            return
-        log.warning("the clock was set back; deadlines of messages in flight follow ms=%d", -step)
-        for window in self._in_flight.walk():
-            if window is None:
-                continue
-            by_deadline: dict[int, list[int]] = {}
-            for item in window.all():
-                by_deadline.setdefault(item.deadline_ms, []).append(item.offset)
-            for deadline_ms, offsets in by_deadline.items():
-                change = Extend(*window.key, deadline_ms + step, runs_of(offsets))
-                self._journal.append_state(INFLIGHT_TOPIC, encode(change))
+    def _forget(self, window: Window) -> None:
+        """Remove a window that says no more than the committed offset."""
+        group, topic_id, queue_id = window.key
+        # The offset has to be in the log before: a crash between the two must not lose it.
+        self._progress.settle(group, [(topic_id, queue_id)])
+        self._journal.append_state(INFLIGHT_TOPIC, encode(Forget(*window.key)))
 
 
 def _copy(found: Pulled, item: InFlight) -> Draft | None:

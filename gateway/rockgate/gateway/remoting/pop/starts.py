@@ -23,6 +23,10 @@ from rockgate.store.api.queues import Queue
 from rockgate.store.api.topics import Topic
 
 FROM_THE_BEGINNING: Final = 0
+WINDOWS_MAX: Final = 200_000
+"""Windows of all groups together: a client may invent group names."""
+MESSAGES_MAX: Final = 4_000_000
+"""Messages in flight, of all groups together."""
 
 
 class Pop(NamedTuple):
@@ -58,6 +62,11 @@ class Starts:
         self._puller = puller
         self._offsets = offsets
 
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for another window, or for more messages in flight."""
+        return len(self._in_flight) >= WINDOWS_MAX or self._in_flight.count >= MESSAGES_MAX
+
     def next_offset(self, group: str, topic: Topic, queue: Queue) -> int:
         """Return where the next pop of a queue would begin, changing nothing."""
         window = self._in_flight.find(group, topic.id, queue.queue_id)
@@ -77,7 +86,7 @@ class Starts:
             if first is None:
                 first = self._first_offset(asked, topic, queue)
             first = max(first, queue.log_start)
-            if known is None and first > queue.log_start:
+            if known is None and first > queue.log_start and not self.is_full:
                 # The end is another one by the next pop, so where the group begins is written down.
                 change = encode(Acquire(group, topic.id, queue_id, first, first, 0, False, []))
                 self._journal.append_state(INFLIGHT_TOPIC, change)
