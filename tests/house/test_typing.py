@@ -85,9 +85,12 @@ WITH_FASTSTREAM = """
 from typing import Annotated, assert_type
 from faststream import Context, FastStream
 from rockgate.sdk import Received, SendResult
-from rockgate.sdk.faststream import RocketBroker, RocketMessage, RocketReply
+from rockgate.sdk.faststream import RocketBatch, RocketBroker, RocketMessage, RocketReply
+from rockgate.sdk.faststream import RocketRouter
 
-broker = RocketBroker("127.0.0.1:9876", group="billing")
+router = RocketRouter("eu-", group="audit")
+broker = RocketBroker("127.0.0.1:9876", group="billing", routers=[router])
+parts = router.publisher("parts", batch=True)
 app = FastStream(broker)
 
 @broker.subscriber("orders", "new")
@@ -96,7 +99,13 @@ async def bill(order: dict[str, int], message: Annotated[RocketMessage, Context(
     assert_type(message.raw_message, Received)
     return str(order["cents"])
 
+@router.subscriber("orders", batch=True, max_records=10)
+async def audit(orders: list[dict[str, int]], message: Annotated[RocketBatch, Context()]) -> None:
+    assert_type(message.raw_message, tuple[Received, ...])
+
 async def main() -> None:
+    assert_type(await broker.publish_batch("a", "b", topic="orders"), list[SendResult])
+    assert_type(await parts.publish("a", "b", key="o-1"), list[SendResult])
     assert_type(await broker.publish({"cents": 250}, "orders", tag="new", key="o-1"), SendResult)
     assert_type(await broker.request("price?", "prices"), RocketReply)
     await app.run()

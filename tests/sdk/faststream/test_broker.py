@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
-from itertools import count
 from typing import Annotated, Any
 
 import pytest
-from faststream import AckPolicy, BaseMiddleware, Context, Depends, FastStream, Header, TestApp
+from faststream import AckPolicy, BaseMiddleware, Context, Depends, Header
 from faststream.exceptions import (
     FeatureNotSupportedException,
     NackMessage,
@@ -20,67 +18,11 @@ from faststream.exceptions import (
     SetupError,
 )
 from faststream.specification import AsyncAPI
-from pydantic import BaseModel
-from tests.gateway.server import RunningServer
+from tests.sdk.faststream.applications import BEGINNING, Order, one_of, running, send
 from tests.waiting import until
 
-from rockgate.sdk import Closed, Consumer, ConsumerSettings, Message, Producer, Received, Start
+from rockgate.sdk import Closed, Received
 from rockgate.sdk.faststream import RocketBroker, RocketMessage
-
-BEGINNING = ConsumerSettings(start=Start.BEGINNING, rebalance_s=0.5, tries_max=2)
-numbers = count()
-
-
-class Order(BaseModel):
-    number: int
-    what: str = "tea"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    settings = ["remoting.delay_levels=1s 1s 1s 2s"]
-    with RunningServer(
-        tmp_path_factory.mktemp("faststream"), settings=settings, rocketmq=True
-    ) as running:
-        yield running
-
-
-@pytest.fixture
-def name_server(server: RunningServer) -> str:
-    return "{}:{}".format(*server.address("namesrv"))
-
-
-@pytest.fixture
-async def topic(name_server: str) -> str:
-    """A topic of the test's own, with one message that no handler here subscribes to."""
-    name = f"orders-{next(numbers)}"
-    await send(name_server, name, b"makes the topic", tag="setup")
-    return name
-
-
-@pytest.fixture
-def broker(name_server: str) -> RocketBroker:
-    return RocketBroker(name_server, group=f"shop-{next(numbers)}", settings=BEGINNING)
-
-
-async def send(name_server: str, topic: str, body: bytes, *, tag: str | None = None) -> None:
-    async with Producer(name_server, group="setup") as producer:
-        await producer.send(Message(topic, body, tag=tag))
-
-
-async def one_of(name_server: str, topic: str, tags: str = "*") -> Received:
-    async with Consumer(
-        name_server, group=f"reader-{next(numbers)}", topics={topic: tags}, settings=BEGINNING
-    ) as consumer:
-        async with asyncio.timeout(30):
-            return await anext(consumer)
-
-
-@asynccontextmanager
-async def running(broker: RocketBroker) -> AsyncIterator[RocketBroker]:
-    async with TestApp(FastStream(broker)):
-        yield broker
-
 
 # What handlers get
 
@@ -422,8 +364,6 @@ async def test_what_is_not_supported_says_so(broker: RocketBroker, topic: str) -
             await subscriber.get_one()
         with pytest.raises(FeatureNotSupportedException, match="Consumer"):
             aiter(subscriber)
-        with pytest.raises(FeatureNotSupportedException, match="batches"):
-            await broker.publish_batch("a", "b", queue=topic)
 
 
 def test_the_document_names_topics_and_payloads() -> None:

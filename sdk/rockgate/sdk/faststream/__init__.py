@@ -8,6 +8,7 @@
 
     asyncio.run(FastStream(broker).run())
 
+With `subscriber(…, batch=True)` a handler gets batches; a `RocketRouter` groups handlers.
 FastStream decodes and validates bodies, injects dependencies and runs middlewares; which messages
 come, and when one that failed comes again, is up to the SDK's consumer. FastStream's base classes
 for brokers are private, so one minor version is supported.
@@ -21,7 +22,21 @@ except ImportError:
     ) from None
 
 from rockgate.sdk.faststream.broker import RocketBroker
-from rockgate.sdk.faststream.endpoints import RocketPublisher, RocketSubscriber
-from rockgate.sdk.faststream.messages import RocketMessage, RocketReply
+from rockgate.sdk.faststream.endpoints import (
+    RocketBatchPublisher,
+    RocketPublisher,
+    RocketSubscriber,
+)
+from rockgate.sdk.faststream.messages import RocketBatch, RocketMessage, RocketReply
+from rockgate.sdk.faststream.registrator import RocketRouter
 
-__all__ = ["RocketBroker", "RocketMessage", "RocketPublisher", "RocketReply", "RocketSubscriber"]
+__all__ = [
+    "RocketBatch",
+    "RocketBatchPublisher",
+    "RocketBroker",
+    "RocketMessage",
+    "RocketPublisher",
+    "RocketReply",
+    "RocketRouter",
+    "RocketSubscriber",
+]

@@ -10,14 +10,7 @@ from typing import Any, Final
 
 from faststream import AckPolicy, PublishType
 from faststream._internal.broker import BrokerUsecase
-from faststream._internal.configs import (
-    BrokerConfig,
-    PublisherSpecificationConfig,
-    PublisherUsecaseConfig,
-    SubscriberSpecificationConfig,
-)
 from faststream._internal.constants import EMPTY
-from faststream._internal.endpoint.subscriber.call_item import CallsCollection
 from faststream._internal.logger.params_storage import ManualLoggerStorage
 from faststream._internal.logger.state import LoggerState
 from faststream.exceptions import SetupError
@@ -27,14 +20,9 @@ from rockgate.sdk.admin.admin import Admin
 from rockgate.sdk.consumer.consumer import Consumer
 from rockgate.sdk.consumer.settings import ConsumerSettings
 from rockgate.sdk.errors import SdkError
-from rockgate.sdk.faststream.endpoints import (
-    RocketPublisher,
-    RocketSubscriber,
-    SubscriberConfig,
-    TopicPublished,
-    TopicSubscribed,
-)
+from rockgate.sdk.faststream.endpoints import RocketConfig, RocketSubscriber
 from rockgate.sdk.faststream.messages import RocketCommand, RocketProducer, RocketReply
+from rockgate.sdk.faststream.registrator import RocketRegistrator, RocketRouter
 from rockgate.sdk.message import Delay, check_group
 from rockgate.sdk.producer.producer import Producer
 from rockgate.sdk.results import SendResult
@@ -44,7 +32,7 @@ GRACEFUL_S: Final = 15.0
 _log: Final = logging.getLogger(__name__)
 
 
-class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
+class RocketBroker(RocketRegistrator, BrokerUsecase[Any, Producer, RocketConfig]):
     """Name servers, a group, and the handlers that consume as members of it."""
 
     _connection: Producer | None
@@ -60,6 +48,7 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
         ack_policy: AckPolicy = EMPTY,
         middlewares: Sequence[Any] = (),
         dependencies: Sequence[Any] = (),
+        routers: Sequence[RocketRouter] = (),
         graceful_timeout: float = GRACEFUL_S,
         logger: Any = _log,
         log_level: int = logging.INFO,
@@ -79,7 +68,8 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
         self._graceful_s = graceful_timeout
         self._rocket = RocketProducer()
         self._consumers: dict[str, Consumer] = {}
-        config = BrokerConfig(
+        config = RocketConfig(
+            group=group,
             producer=self._rocket,
             broker_middlewares=middlewares,
             broker_dependencies=dependencies,
@@ -92,7 +82,7 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
         servers = [name_servers] if isinstance(name_servers, str) else list(name_servers)
         super().__init__(
             config=config,
-            routers=(),
+            routers=routers,
             specification=BrokerSpec(
                 url=[f"rocketmq://{each}" for part in servers for each in part.split(";")],
                 protocol="rocketmq",
@@ -102,77 +92,6 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
                 security=None,
             ),
         )
-
-    # Registering
-
-    def subscriber(
-        self,
-        topic: str,
-        tags: str = "*",
-        *,
-        sql: str | None = None,
-        group: str | None = None,
-        ack_policy: AckPolicy = EMPTY,
-        no_reply: bool = False,
-        dependencies: Sequence[Any] = (),
-        parser: Any = None,
-        decoder: Any = None,
-        title: str | None = None,
-        description: str | None = None,
-        include_in_schema: bool = True,
-    ) -> RocketSubscriber:
-        """Have messages of a topic consumed by the functions that this decorates.
-
-        `tags` and `sql` are as a consumer has them; `group` is one other than the broker's.
-        """
-        calls = CallsCollection[Any]()
-        described = SubscriberSpecificationConfig(
-            title_=title, description_=description, include_in_schema=include_in_schema
-        )
-        specification = TopicSubscribed(self._outer, described, calls)
-        specification.topic = topic
-        config = SubscriberConfig(
-            _outer_config=self._outer,
-            _ack_policy=ack_policy,
-            no_reply=no_reply,
-            topic=topic,
-            tags=tags,
-            sql=sql,
-            group=group or self.group,
-        )
-        subscriber = RocketSubscriber(config, specification, calls)
-        super().subscriber(subscriber)
-        subscriber.add_call(parser_=parser, decoder_=decoder, dependencies_=dependencies)
-        return subscriber
-
-    def publisher(
-        self,
-        topic: str,
-        *,
-        tag: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        schema: Any = None,
-        include_in_schema: bool = True,
-    ) -> RocketPublisher:
-        """Send what the decorated functions return to a topic."""
-        described = PublisherSpecificationConfig(
-            title_=title,
-            description_=description,
-            schema_=schema,
-            include_in_schema=include_in_schema,
-        )
-        specification = TopicPublished(self._outer, described)
-        specification.topic = topic
-        config = PublisherUsecaseConfig(_outer_config=self._outer)
-        publisher = RocketPublisher(config, specification, topic, tag)
-        super().publisher(publisher)
-        return publisher
-
-    @property
-    def _outer(self) -> Any:
-        """The configuration as endpoints read it, through routers."""
-        return self.config
 
     # Life
 
@@ -234,8 +153,7 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
                     settings=self._settings,
                     namespace=self._namespace,
                 )
-            consumer.on(wanted.topic, wanted.tags, sql=wanted.sql)(subscriber.deliver)
-            subscriber.consumer = consumer
+            subscriber.listen(consumer)
         return consumers
 
     async def ping(self, timeout: float | None = 3.0) -> bool:  # noqa: ASYNC109 # FastStream's name
@@ -275,6 +193,30 @@ class RocketBroker(BrokerUsecase[Any, Producer, BrokerConfig]):
         )
         result: SendResult = await self._basic_publish(cmd, producer=self.config.producer)
         return result
+
+    async def publish_batch(
+        self,
+        *messages: Any,
+        topic: str,
+        tag: str | None = None,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        correlation_id: str | None = None,
+    ) -> list[SendResult]:
+        """Send messages to one queue of a topic; those of one `key` always to the same."""
+        cmd = RocketCommand(
+            *(messages or (None,)),
+            destination=topic,
+            tag=tag,
+            key=key,
+            headers=dict(headers or {}),
+            correlation_id=correlation_id or self.config.id_generator(),
+            _publish_type=PublishType.PUBLISH,
+        )
+        results: list[SendResult] = await self._basic_publish_batch(
+            cmd, producer=self.config.producer
+        )
+        return results
 
     async def request(
         self,

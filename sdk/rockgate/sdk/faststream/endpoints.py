@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from faststream import AckPolicy, PublishCommand, PublishType, StreamMessage
-from faststream._internal.configs import PublisherUsecaseConfig, SubscriberUsecaseConfig
+from faststream._internal.configs import (
+    BrokerConfig,
+    ConfigComposition,
+    PublisherUsecaseConfig,
+    SubscriberUsecaseConfig,
+)
 from faststream._internal.constants import EMPTY
 from faststream._internal.endpoint.publisher import PublisherSpecification, PublisherUsecase
 from faststream._internal.endpoint.publisher.fake import FakePublisher
@@ -20,20 +25,53 @@ from faststream.specification.schema import Message, Operation, PublisherSpec, S
 
 from rockgate.sdk.consumer.consumer import Consumer
 from rockgate.sdk.consumer.delivery.redelivery import DeadLetter, Retry
-from rockgate.sdk.faststream.messages import Decision, RocketCommand, RocketMessage, RocketReply
+from rockgate.sdk.faststream.messages import (
+    Decision,
+    RocketBatch,
+    RocketCommand,
+    RocketMessage,
+    RocketReply,
+)
 from rockgate.sdk.message import Delay
 from rockgate.sdk.received import Received
 from rockgate.sdk.results import SendResult
 
 
 @dataclass(kw_only=True)
+class RocketConfig(BrokerConfig):
+    """What a broker or a router says for all that is registered with it."""
+
+    group: str = ""
+
+
+def nearest_group(config: Any) -> str:
+    """The group of the innermost router that has one, else the broker's."""
+    if not isinstance(config, ConfigComposition):
+        return getattr(config, "group", "")
+    return next(filter(None, map(nearest_group, reversed(config.configs))), "")
+
+
+@dataclass(kw_only=True)
 class SubscriberConfig(SubscriberUsecaseConfig):
     """What a subscriber consumes."""
 
-    topic: str
+    name: str
+    """Of its topic, without the prefix of routers."""
     tags: str
     sql: str | None
-    group: str
+    own_group: str | None
+    batch_max: int | None
+    """With it handlers get messages in batches."""
+
+    @property
+    def topic(self) -> str:
+        """Its topic, with the prefixes of the routers that it is registered with."""
+        return f"{self._outer_config.prefix}{self.name}"
+
+    @property
+    def group(self) -> str:
+        """Its own, that of the nearest router that has one, or the broker's."""
+        return self.own_group or nearest_group(self._outer_config)
 
     @property
     def ack_policy(self) -> AckPolicy:
@@ -48,7 +86,12 @@ class SubscriberConfig(SubscriberUsecaseConfig):
 class TopicSubscribed(SubscriberSpecification[Any, Any]):
     """A subscriber's part of the AsyncAPI document."""
 
-    topic: str
+    name_of_topic: str
+
+    @property
+    def topic(self) -> str:
+        """With the prefixes of routers."""
+        return f"{self._outer_config.prefix}{self.name_of_topic}"
 
     @property
     def channel_labels(self) -> list[str]:
@@ -74,15 +117,21 @@ class RocketSubscriber(SubscriberUsecase[Any]):
     """The handlers of one topic."""
 
     def __init__(self, config: SubscriberConfig, specification: Any, calls: Any) -> None:
-        config.parser, config.decoder = self._parse, DefaultCodec().decode
+        self._codec = DefaultCodec()
+        config.parser, config.decoder = self._parse, self._codec.decode
+        if config.batch_max is not None:
+            config.parser, config.decoder = self._parse_batch, self.decode_batch
         super().__init__(config, specification, calls)
         self.config = config
         self.consumer: Consumer | None = None
         """Where its messages come from, while the broker runs."""
-        self._decisions: dict[Received, Decision] = {}
+        self._decisions: dict[Received | tuple[Received, ...], Decision] = {}
 
     async def start(self) -> None:
         """Be ready; the broker's consumer delivers."""
+        # Decided by the base class when a handler is registered; a router has no broker then.
+        self.ack_policy = self.config.ack_policy
+        self._SubscriberUsecase__auto_ack_disabled = self.config.auto_ack_disabled
         await super().start()
         self._post_start()
 
@@ -92,10 +141,28 @@ class RocketSubscriber(SubscriberUsecase[Any]):
             self.consumer.pause(self.config.topic)
         await super().stop()
 
-    async def deliver(self, message: Received) -> None:
-        """The consumer's listener: it returns if the message was acknowledged, and raises if not.
+    def listen(self, consumer: Consumer) -> None:
+        """Have a consumer deliver its topic here."""
+        wanted = self.config
+        if wanted.batch_max is None:
+            consumer.on(wanted.topic, wanted.tags, sql=wanted.sql)(self.deliver)
+        else:
+            on = consumer.on(wanted.topic, wanted.tags, sql=wanted.sql, batch=wanted.batch_max)
+            on(self.deliver_batch)
+        self.consumer = consumer
 
-        Without a decision the message is redelivered: its handler was stopped, or did not decide.
+    async def deliver(self, message: Received) -> None:
+        """The consumer's listener for single messages."""
+        await self._deliver(message)
+
+    async def deliver_batch(self, messages: Sequence[Received]) -> None:
+        """The same for batches."""
+        await self._deliver(tuple(messages))
+
+    async def _deliver(self, message: Received | tuple[Received, ...]) -> None:
+        """Return if this was acknowledged, and raise if not.
+
+        Without a decision it is redelivered: its handler was stopped, or did not decide.
         """
         decision = self._decisions[message] = Decision()
         try:
@@ -121,6 +188,15 @@ class RocketSubscriber(SubscriberUsecase[Any]):
     async def _parse(self, message: Received) -> RocketMessage:
         return RocketMessage(message, self._decisions.get(message) or Decision())
 
+    async def _parse_batch(self, messages: tuple[Received, ...]) -> RocketBatch:
+        return RocketBatch(messages, self._decisions.get(messages) or Decision())
+
+    async def decode_batch(self, batch: StreamMessage[tuple[Received, ...]]) -> list[Any]:
+        """The decoded bodies. FastStream knows a batch's decoder by this name."""
+        return [
+            await self._codec.decode(RocketMessage(each, Decision())) for each in batch.raw_message
+        ]
+
     def _make_response_publisher(self, message: StreamMessage[Any]) -> Iterable[ReplyPublisher]:
         return (ReplyPublisher(self._outer_config.producer, message.raw_message),)
 
@@ -140,7 +216,12 @@ class ReplyPublisher(FakePublisher):
 class TopicPublished(PublisherSpecification[Any, Any]):
     """A publisher's part of the AsyncAPI document."""
 
-    topic: str
+    name_of_topic: str
+
+    @property
+    def topic(self) -> str:
+        """With the prefixes of routers."""
+        return f"{self._outer_config.prefix}{self.name_of_topic}"
 
     @property
     def name(self) -> str:
@@ -170,7 +251,12 @@ class RocketPublisher(PublisherUsecase):
         self, config: PublisherUsecaseConfig, specification: Any, topic: str, tag: str | None
     ) -> None:
         super().__init__(config, specification)
-        self.topic, self.tag = topic, tag
+        self._name, self.tag = topic, tag
+
+    @property
+    def topic(self) -> str:
+        """Where it sends to, with the prefixes of routers."""
+        return f"{self._outer_config.prefix}{self._name}"
 
     async def publish(
         self,
@@ -214,3 +300,34 @@ class RocketPublisher(PublisherUsecase):
             cmd, producer=self._outer_config.producer, _extra_middlewares=middlewares
         )
         return result
+
+
+class RocketBatchPublisher(RocketPublisher):
+    """Where results of handlers are sent as batches: each element of a list is a message."""
+
+    async def publish(
+        self,
+        *messages: Any,
+        key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        correlation_id: str | None = None,
+    ) -> list[SendResult]:
+        """Send messages to one queue of its topic; those of one `key` always to the same."""
+        cmd = RocketCommand(
+            *(messages or (None,)),
+            key=key,
+            headers=dict(headers or {}),
+            correlation_id=correlation_id,
+            _publish_type=PublishType.PUBLISH,
+        )
+        return await self._send_batch(cmd, ())
+
+    async def _publish(self, cmd: PublishCommand, *, _extra_middlewares: Iterable[Any]) -> None:
+        await self._send_batch(RocketCommand.from_cmd(cmd, batch=True), _extra_middlewares)
+
+    async def _send_batch(self, cmd: RocketCommand, middlewares: Iterable[Any]) -> list[SendResult]:
+        cmd.destination, cmd.tag = self.topic, self.tag
+        results: list[SendResult] = await self._basic_publish_batch(
+            cmd, producer=self._outer_config.producer, _extra_middlewares=middlewares
+        )
+        return results

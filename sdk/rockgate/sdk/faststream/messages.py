@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from faststream import PublishCommand, StreamMessage
 from faststream._internal.configs import BrokerConfig
 from faststream._internal.parser import CodecProto, DefaultCodec
-from faststream.exceptions import FeatureNotSupportedException
 from faststream.message.message import AckStatus
 from faststream.message.utils import encode_message
+from faststream.response.response import BatchPublishCommand
 
 from rockgate.protocol.remoting import properties as names
 from rockgate.sdk.client.replies import Reply
@@ -41,11 +41,14 @@ class Decision:
             self.status, self.after = status, after
 
 
-class RocketMessage(StreamMessage[Received]):
-    """A message as FastStream knows it; `raw_message` is the SDK's."""
+Raw = TypeVar("Raw")
 
-    def __init__(self, raw: Received, decision: Decision) -> None:
-        super().__init__(raw, message_id=raw.message_id, **_common(raw))
+
+class Delivered(StreamMessage[Raw]):
+    """What was delivered to a handler, and is acknowledged or not by it."""
+
+    def __init__(self, raw: Raw, decision: Decision, **common: Any) -> None:
+        super().__init__(raw, **common)
         self._decision = decision
 
     async def ack(self) -> None:
@@ -64,6 +67,31 @@ class RocketMessage(StreamMessage[Received]):
         await super().reject()
 
 
+class RocketMessage(Delivered[Received]):
+    """A message as FastStream knows it; `raw_message` is the SDK's."""
+
+    def __init__(self, raw: Received, decision: Decision) -> None:
+        super().__init__(raw, decision, message_id=raw.message_id, **_common(raw))
+
+
+class RocketBatch(Delivered[tuple[Received, ...]]):
+    """Messages of one queue that a handler gets together, and acknowledges together.
+
+    Headers are those of the first one, and `batch_headers` has them all. Requests in a batch get no
+    reply.
+    """
+
+    def __init__(self, raw: tuple[Received, ...], decision: Decision) -> None:
+        first = _common(raw[0])
+        first |= {
+            "body": [each.body for each in raw],
+            "reply_to": "",
+            "batch_headers": [_headers(each.properties) for each in raw],
+            "message_id": f"{raw[0].message_id}-{raw[-1].message_id}",
+        }
+        super().__init__(raw, decision, **first)
+
+
 class RocketReply(StreamMessage[Reply]):
     """What another client replied to a request."""
 
@@ -75,20 +103,25 @@ def _common(raw: Received | Reply) -> dict[str, Any]:
     properties = raw.properties
     return {
         "body": raw.body,
-        "headers": {name: text for name, text in properties.items() if name not in RESERVED},
+        "headers": _headers(properties),
         "content_type": properties.get(CONTENT_TYPE),
         "correlation_id": properties.get(CORRELATION_ID) or properties.get(names.CORRELATION_ID),
         "reply_to": properties.get(names.REPLY_TO_CLIENT, ""),
     }
 
 
-class RocketCommand(PublishCommand):
-    """A message on its way through the middlewares to the producer."""
+def _headers(properties: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in properties.items() if name not in RESERVED}
+
+
+class RocketCommand(BatchPublishCommand):
+    """A message, or a batch of them, on its way through the middlewares to the producer."""
 
     def __init__(
         self,
         body: Any,
-        *,
+        /,
+        *bodies: Any,
         tag: str | None = None,
         key: str | None = None,
         delay: Delay | None = None,
@@ -97,15 +130,20 @@ class RocketCommand(PublishCommand):
         **common: Any,
     ) -> None:
         """`request` is what this replies to."""
-        super().__init__(body, **common)
+        super().__init__(body, *bodies, **common)
         self.tag, self.key, self.delay = tag, key, delay
         self.timeout_s, self.request = timeout_s, request
 
     @classmethod
-    def from_cmd(cls, cmd: PublishCommand, **more: Any) -> RocketCommand:
-        """The same command with what RocketMQ needs besides: a handler has returned it."""
+    def from_cmd(cls, cmd: PublishCommand, *, batch: bool = False, **more: Any) -> RocketCommand:
+        """The same command with what RocketMQ needs besides: a handler has returned it.
+
+        As a batch, each element of a list or tuple is a message.
+        """
+        body, bodies = cls._parse_bodies(cmd.body, batch=batch)
         return cls(
-            cmd.body,
+            body,
+            *bodies,
             headers=cmd.headers,
             correlation_id=cmd.correlation_id,
             _publish_type=cmd.publish_type,
@@ -129,18 +167,20 @@ class RocketProducer:
 
     async def publish(self, cmd: RocketCommand) -> SendResult:
         """Send a message, or the reply to a request."""
-        message = self._message(cmd)
+        message = self._message(cmd, cmd.body)
         if cmd.request is not None:
             return await self._open.reply(cmd.request, message.body)
         return await self._open.send(message, key=cmd.key)
 
     async def request(self, cmd: RocketCommand) -> Reply:
         """Send a message and wait for the reply of whoever consumes it."""
-        return await self._open.request(self._message(cmd), timeout_s=cmd.timeout_s)
+        message = self._message(cmd, cmd.body)
+        return await self._open.request(message, timeout_s=cmd.timeout_s)
 
     async def publish_batch(self, cmd: RocketCommand) -> list[SendResult]:
-        """Not supported."""
-        raise FeatureNotSupportedException("RocketBroker publishes messages one by one.")
+        """Send messages to one queue, in as few requests as hold them."""
+        messages = [self._message(cmd, body) for body in cmd.batch_bodies]
+        return await self._open.send_batch(messages, key=cmd.key)
 
     @property
     def _open(self) -> Producer:
@@ -148,9 +188,9 @@ class RocketProducer:
             raise Closed("The broker is not connected. Use `async with` or `await broker.start()`.")
         return self.sdk
 
-    def _message(self, cmd: RocketCommand) -> Message:
+    def _message(self, cmd: RocketCommand, content: Any) -> Message:
         assert self.config is not None
-        body, content_type = encode_message(cmd.body, self.config.fd_config._serializer)
+        body, content_type = encode_message(content, self.config.fd_config._serializer)
         properties = {name: str(value) for name, value in cmd.headers.items()}
         if content_type is not None:
             properties[CONTENT_TYPE] = content_type
