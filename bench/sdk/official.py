@@ -56,7 +56,7 @@ class Plan:
     rate: int
 
 
-FULL = Plan(rounds=5, messages=100_000, few=5000, seconds=6.0, rate=100)
+FULL = Plan(rounds=5, messages=100_000, few=1000, seconds=6.0, rate=100)
 QUICK = Plan(rounds=1, messages=5000, few=500, seconds=2.0, rate=50)
 
 
