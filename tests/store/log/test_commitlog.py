@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -60,6 +61,36 @@ def logs_alike(host: bytes) -> Iterator[tuple[CommitLog, CommitLog]]:
         for position in range(0, usual.end, SEGMENT):
             size = min(SEGMENT, usual.end - position)
             assert usual.slice(position, size) == short.slice(position, size)
+
+
+# A message and a change
+
+
+@pytest.mark.parametrize("topic", [TOPIC, b"t" * 200], ids=["short", "long"])
+@pytest.mark.parametrize("left", [0, 150, 300, 500])
+def test_a_pair_has_the_bytes_of_a_group(topic: bytes, left: int) -> None:
+    change = Draft(b"changes", 0, -1, b"decided")
+    for host, body, properties, sys_flag in product(
+        (envelope.pack_host(b"\x7f\0\0\1", 80), envelope.pack_host(bytes(16), 80)),
+        (b"", b"a body", bytes(3_000)),
+        (b"", b"TAGS\x01a\x02"),
+        (0, envelope.COMPRESSED, envelope.TRANSACTION_PREPARED),
+    ):
+        message = Draft(topic, 3, 7, body, properties, born_ms=5, flag=2, sys_flag=sys_flag)
+        with logs_alike(host) as (usual, short):
+            for log in (usual, short):
+                log.append(draft(0, SEGMENT - left - OVERHEAD - 1_000))
+            assert usual.append_group([message, change]) == [*short.append_pair(message, change)]
+
+
+def test_a_pair_whose_write_fails_leaves_the_log_as_it_was() -> None:
+    log = memory_log()
+    before = log.end
+    unwritable = Draft(TOPIC, 0, 0, b"x", born_host=b"short")
+    with pytest.raises(AssertionError):
+        log.append_pair(unwritable, Draft(b"changes", 0, -1, b"decided"))
+    assert log.end == before
+    assert bytes(log.slice(before, 100) or b"") == bytes(100)
 
 
 # One entry

@@ -5,6 +5,7 @@ To answer another code, write a method in the module of its family and add its l
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from rockgate.gateway.compose.remoting_services import HEADER_ROOM, RemotingServices
@@ -61,7 +62,7 @@ def families(services: RemotingServices, address: str) -> Families:
             address=address,
             broker_name=name,
         ),
-        halves=HalfRequests(halves=services.halves, durability=services.durability),
+        halves=_halves(services),
         delays=DelayRequests(delays=services.delays, durability=services.durability),
         retries=RetryRequests(retries=services.retries, lookup=services.lookup),
         pulls=_pulls(services),
@@ -127,6 +128,11 @@ def _groups(services: RemotingServices) -> GroupRequests:
         durability=services.durability,
         forget=services.receipts.forget_group,
     )
+
+
+def _halves(services: RemotingServices) -> HalfRequests:
+    soon = asyncio.get_running_loop().call_soon
+    return HalfRequests(halves=services.halves, durability=services.durability, soon=soon)
 
 
 def _pulls(services: RemotingServices) -> Pulls:

@@ -12,16 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from operator import add
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     BLANK_SIZE,
-    CHECKSUM_SIZE,
     CONTINUES,
     HEAD_SIZE_V4,
-    MAGIC_V1,
-    MAGIC_V2,
     MESSAGE_SIZE_V4,
     TOPIC_SIZE_V1_MAX,
     BatchFrame,
@@ -34,13 +30,22 @@ from rockgate.protocol.entry import (
 )
 from rockgate.store.clock import Clock
 from rockgate.store.errors import EntryTooLarge
-from rockgate.store.log.draft import NO_HOST, Draft, Shape, Stamp, Written, enclosed, pack_group
+from rockgate.store.log.draft import (
+    MOVED_SIZE,
+    NO_HOST,
+    ORDINARY,
+    PROPERTIES_SIZE_MAX,
+    Draft,
+    Shape,
+    Stamp,
+    Written,
+    enclosed,
+    message_sizes,
+    pack_group,
+    shape_of,
+)
 from rockgate.store.log.segments import Segments
 from rockgate.store.log.walk import Walk
-
-MOVED_SIZE = 128
-"""Bytes that an entry may grow by when it is relocated; the first append leaves room for them."""
-PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - CHECKSUM_SIZE - MOVED_SIZE
 
 _SMALL_BODY_SIZE = 4096
 _SMALL_SIZE = 2 * _SMALL_BODY_SIZE
@@ -117,7 +122,7 @@ class CommitLog:
 
     def _append(self, draft: Draft) -> Written:
         """Append an entry of any kind."""
-        shape = self._shape(draft)
+        shape = shape_of(draft, self._host_flag, self.segments.segment_size)
         self._make_room(shape[0])
         try:
             written = self._write(draft, shape, self.end, 0)
@@ -190,7 +195,8 @@ class CommitLog:
     def append_group(self, drafts: list[Draft]) -> list[Written]:
         """Append entries atomically: recovery retains all of them or none. They share a segment."""
         assert drafts, "a group has entries"
-        shapes = [self._shape(draft) for draft in drafts]
+        host_flag, segment_size = self._host_flag, self.segments.segment_size
+        shapes = [shape_of(draft, host_flag, segment_size) for draft in drafts]
         size = sum(shape[0] for shape in shapes)
         self._make_room(size)
         try:
@@ -204,6 +210,41 @@ class CommitLog:
         # The end advances once, so a concurrent flush never covers half a group.
         self._advance(self.end + size)
         return written
+
+    def append_pair(self, draft: Draft, change: Draft) -> tuple[Written, Written]:
+        """Append a message and a change of a fold: a fast path of `append_group`."""
+        topic, queue_id, offset, body, properties, batch_count = draft[:6]
+        born_ms, born_host, flag, sys_flag, reconsume_times, prepared_offset = draft[6:12]
+        state, content = change.topic, change.body
+        size = MESSAGE_SIZE_V4 + len(topic) + len(body) + len(properties)
+        state_size = MESSAGE_SIZE_V4 + len(state) + len(content)
+        segment = self.segments.active
+        view = segment.mapping.bare
+        at = self.end - segment.start
+        end = at + size + state_size
+        if (
+            view is None
+            or batch_count
+            or (sys_flag | self._host_flag) & _UNUSUAL
+            or draft[12:] != ORDINARY
+            or end - at > _SMALL_SIZE
+            or len(topic) > TOPIC_SIZE_V1_MAX
+            or end + _MARGIN > segment.size
+        ):
+            written, changed = self.append_group([draft, change])
+            return written, changed
+        position, store_ms, host = self.end, self._now_ms(), self._store_host
+        after, flags = position + size, sys_flag | CONTINUES
+        view[at:end] = pack_message(
+            *(size, topic, queue_id, offset, body, properties, born_ms, born_host, flag, flags),
+            *(reconsume_times, prepared_offset, position, store_ms, host),
+        ) + pack_message(
+            *(state_size, state, 0, -1, content, b"", 0, NO_HOST, 0, 0, 0, 0),
+            *(after, store_ms, host),
+        )
+        self._advance(after + state_size)
+        first, second = (position, size, store_ms), (after, state_size, store_ms)
+        return _new(Written, first), _new(Written, second)
 
     def _write_each(self, drafts: Sequence[Draft], shapes: Sequence[Shape]) -> list[Written]:
         """Write a group in which some entries are stamped in place."""
@@ -239,7 +280,7 @@ class CommitLog:
         sizes, and their store time.
         """
         flags = sys_flag & ~CONTINUES | self._host_flag
-        sizes = self._sizes(topic, contents, flags)
+        sizes = message_sizes(topic, contents, flags, self.segments.segment_size)
         size = sum(sizes)
         self._make_room(size)
         segment = self.segments.active
@@ -267,24 +308,6 @@ class CommitLog:
         self._advance(position + size)
         return ends, sizes, store_ms
 
-    def _sizes(self, topic: bytes, contents: Contents, flags: int) -> list[int]:
-        """Return the sizes of message entries; EntryTooLarge if one exceeds a limit."""
-        if len(topic) > envelope.TOPIC_SIZE_MAX:
-            raise EntryTooLarge("Topic name", len(topic), envelope.TOPIC_SIZE_MAX)
-        fixed = envelope.envelope_size(topic, flags)
-        size_max = self.segments.segment_size - BLANK_SIZE - MOVED_SIZE
-        _, bodies, properties, is_alike = contents
-        count = len(bodies)
-        if is_alike:
-            bodies, properties = bodies[:1], properties[:1]
-        properties_size = max(map(len, properties))
-        if properties_size > PROPERTIES_SIZE_MAX:
-            raise EntryTooLarge("Properties", properties_size, PROPERTIES_SIZE_MAX)
-        sizes = [fixed + each for each in map(add, map(len, bodies), map(len, properties))]
-        if max(sizes) > size_max:
-            raise EntryTooLarge("Entry", max(sizes), size_max)
-        return sizes * count if is_alike else sizes
-
     def _wipe(self, size: int) -> None:
         """Zero the bytes of a failed append, or recovery might find them after a shorter one."""
         segment = self.segments.active
@@ -294,27 +317,6 @@ class CommitLog:
         self.end = end
         if end >= self.segments.prepare_at:
             self._wake_allocator()
-
-    def _shape(self, draft: Draft) -> Shape:
-        """Return an entry's size, magic, properties and flags; EntryTooLarge if over a limit."""
-        topic, properties = draft.topic, draft.properties
-        if len(topic) > envelope.TOPIC_SIZE_MAX:
-            raise EntryTooLarge("Topic name", len(topic), envelope.TOPIC_SIZE_MAX)
-        if draft.batch_count:
-            magic = envelope.MAGIC_BATCH
-            properties = envelope.batch_properties(draft.batch_count, draft.offset, properties)
-        else:
-            magic = MAGIC_V1 if len(topic) <= TOPIC_SIZE_V1_MAX else MAGIC_V2
-        tail = envelope.tail_size(topic, properties, magic)
-        flags = draft.sys_flag if draft.store_host else draft.sys_flag | self._host_flag
-        growth = 0 if flags & envelope.MOVED else MOVED_SIZE
-        if len(properties) + growth > PROPERTIES_SIZE_MAX + MOVED_SIZE:
-            raise EntryTooLarge("Properties", len(properties), PROPERTIES_SIZE_MAX)
-        size = envelope.head_size(flags) + len(draft.body) + tail
-        size_max = self.segments.segment_size - BLANK_SIZE - growth
-        if size > size_max:
-            raise EntryTooLarge("Entry", size, size_max)
-        return size, magic, properties, flags
 
     def _make_room(self, size: int) -> None:
         segments = self.segments

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import add
 from typing import NamedTuple
 
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import CONTINUES, Buffer
+from rockgate.protocol.entry import (
+    BLANK_SIZE,
+    CONTINUES,
+    MAGIC_V1,
+    MAGIC_V2,
+    TOPIC_SIZE_V1_MAX,
+    Buffer,
+    Contents,
+)
+from rockgate.store.errors import EntryTooLarge
 
 Stamp = Callable[[memoryview, int], None]
 """Called with the body in the mapped log, and its offset, before the checksum is computed."""
+
+MOVED_SIZE = 128
+"""Bytes that an entry may grow by when it is relocated; the first append leaves room for them."""
+PROPERTIES_SIZE_MAX = envelope.PROPERTIES_SIZE_MAX - envelope.CHECKSUM_SIZE - MOVED_SIZE
 
 NO_HOST = bytes(8)
 Shape = tuple[int, int, bytes, int]
@@ -46,12 +60,57 @@ NOTHING_ELSE = Draft(b"", 0, 0, b"")[11:]
 """The fields of a draft after `reconsume_times`, with their defaults."""
 
 
+ORDINARY = NOTHING_ELSE[1:]
+"""The fields of a draft after `prepared_offset`, with their defaults."""
+
+
 class Written(NamedTuple):
     """Where and when an entry was appended."""
 
     position: int
     size: int
     store_ms: int
+
+
+def shape_of(draft: Draft, host_flag: int, segment_size: int) -> Shape:
+    """Return an entry's size, magic, properties and flags; EntryTooLarge if over a limit."""
+    topic, properties = draft.topic, draft.properties
+    if len(topic) > envelope.TOPIC_SIZE_MAX:
+        raise EntryTooLarge("Topic name", len(topic), envelope.TOPIC_SIZE_MAX)
+    if draft.batch_count:
+        magic = envelope.MAGIC_BATCH
+        properties = envelope.batch_properties(draft.batch_count, draft.offset, properties)
+    else:
+        magic = MAGIC_V1 if len(topic) <= TOPIC_SIZE_V1_MAX else MAGIC_V2
+    tail = envelope.tail_size(topic, properties, magic)
+    flags = draft.sys_flag if draft.store_host else draft.sys_flag | host_flag
+    growth = 0 if flags & envelope.MOVED else MOVED_SIZE
+    if len(properties) + growth > PROPERTIES_SIZE_MAX + MOVED_SIZE:
+        raise EntryTooLarge("Properties", len(properties), PROPERTIES_SIZE_MAX)
+    size = envelope.head_size(flags) + len(draft.body) + tail
+    size_max = segment_size - BLANK_SIZE - growth
+    if size > size_max:
+        raise EntryTooLarge("Entry", size, size_max)
+    return size, magic, properties, flags
+
+
+def message_sizes(topic: bytes, contents: Contents, flags: int, segment_size: int) -> list[int]:
+    """Return the sizes of message entries; EntryTooLarge if one exceeds a limit."""
+    if len(topic) > envelope.TOPIC_SIZE_MAX:
+        raise EntryTooLarge("Topic name", len(topic), envelope.TOPIC_SIZE_MAX)
+    fixed = envelope.envelope_size(topic, flags)
+    size_max = segment_size - BLANK_SIZE - MOVED_SIZE
+    _, bodies, properties, is_alike = contents
+    count = len(bodies)
+    if is_alike:
+        bodies, properties = bodies[:1], properties[:1]
+    properties_size = max(map(len, properties))
+    if properties_size > PROPERTIES_SIZE_MAX:
+        raise EntryTooLarge("Properties", properties_size, PROPERTIES_SIZE_MAX)
+    sizes = [fixed + each for each in map(add, map(len, bodies), map(len, properties))]
+    if max(sizes) > size_max:
+        raise EntryTooLarge("Entry", max(sizes), size_max)
+    return sizes * count if is_alike else sizes
 
 
 def enclosed(

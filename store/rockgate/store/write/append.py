@@ -176,7 +176,7 @@ class Appender:
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
         change = Draft(topic, 0, -1, body)
-        written, changed = self._log.append_group([draft, change])
+        written, changed = self._log.append_pair(draft, change)
         self._feed(queue, draft, written)
         self._apply(change, changed)
         self.on_append(queue)

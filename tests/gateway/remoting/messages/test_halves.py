@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -16,7 +17,8 @@ from tests.world import CONFIG, SECOND
 
 from rockgate.gateway.remoting.messages.check_back import RETRY_MS
 from rockgate.gateway.remoting.messages.halves import StoredHalf
-from rockgate.gateway.remoting.processors.halves import HalfRequests
+from rockgate.gateway.remoting.processors import halves as halves_requests
+from rockgate.gateway.remoting.processors.halves import WAITING_MAX, HalfRequests
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import TRANSACTION_COMMIT
@@ -99,7 +101,9 @@ def end(world: HalfWorld, offset: int, decision: int, *, flag: int = 0) -> Any:
         commit_log_offset=0,
         commit_or_rollback=decision,
     )
-    requests = HalfRequests(halves=world.halves, durability=Durability(world.store))
+    requests = HalfRequests(
+        halves=world.halves, durability=Durability(world.store), soon=lambda work: work()
+    )
     caller: Any = world.producer()
     return requests.end(Command(37, headers.write(header), flag=flag), caller)
 
@@ -310,7 +314,7 @@ def test_whoever_waits_for_a_commit_waits_as_for_a_send_to_that_topic(is_sync: b
     config = {"flush.messages": "1"} if is_sync else {}
     world.store.topics.set_config({world.store.topics.get("orders"): config})
     noting = Noting(world.store)
-    requests = HalfRequests(halves=world.halves, durability=noting)
+    requests = HalfRequests(halves=world.halves, durability=noting, soon=lambda work: work())
 
     def end_one(offset: int, flag: int) -> object:
         header = EndTransactionHeader(
@@ -330,6 +334,91 @@ def test_whoever_waits_for_a_commit_waits_as_for_a_send_to_that_topic(is_sync: b
     assert end_one(not_waited_for.offset, ONEWAY_FLAG) == [], "nobody is told"
     assert len(noting.waited) == is_sync
     assert len(world.undecided) == 0
+
+
+# One-way decisions: after the answers of a turn
+
+
+class Turns:
+    """One-way decisions of a producer, carried out turn by turn."""
+
+    def __init__(self) -> None:
+        self.world = HalfWorld()
+        self.soon: list[Callable[[], None]] = []
+        self.requests = HalfRequests(
+            halves=self.world.halves,
+            durability=Durability(self.world.store),
+            soon=self.soon.append,
+        )
+        self.caller: Any = self.world.producer()
+
+    def end(self, offset: int, *, group: str = "payers") -> None:
+        header = EndTransactionHeader(
+            producer_group=group,
+            tran_state_table_offset=offset,
+            commit_log_offset=0,
+            commit_or_rollback=8,
+        )
+        command = Command(37, headers.write(header), flag=ONEWAY_FLAG)
+        assert self.requests.end(command, self.caller) == []
+
+    def turn(self) -> None:
+        soon, self.soon[:] = [*self.soon], []
+        for work in soon:
+            work()
+
+
+def test_a_one_way_commit_is_carried_out_in_the_next_turn() -> None:
+    turns = Turns()
+    first, second = turns.world.prepare(), turns.world.prepare()
+    turns.end(first.offset)
+    turns.end(second.offset)
+    assert turns.world.delivered() == [] and len(turns.soon) == 1
+    turns.turn()
+    assert len(turns.world.delivered()) == 2
+    assert turns.soon == []
+
+
+def test_one_way_commits_wait_in_bounded_number() -> None:
+    turns = Turns()
+    halves = [turns.world.prepare() for _ in range(WAITING_MAX + 5)]
+    for half in halves:
+        turns.end(half.offset)
+    assert len(turns.world.undecided) == WAITING_MAX
+    while turns.soon:
+        turns.turn()
+    assert len(turns.world.undecided) == 0
+
+
+def test_one_way_commits_leave_the_loop_to_others_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    turns = Turns()
+    monkeypatch.setattr(halves_requests, "TURN_SECONDS", 0.0)
+    for half in [turns.world.prepare() for _ in range(3)]:
+        turns.end(half.offset)
+    for left in (2, 1, 0):
+        turns.turn()
+        assert len(turns.world.undecided) == left
+
+
+def test_a_one_way_commit_that_fails_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns()
+    half, broken, other = (turns.world.prepare() for _ in range(3))
+    turns.end(half.offset, group="strangers")
+    turns.end(broken.offset)
+    turns.end(other.offset)
+    append, refused = turns.world.store.appender.placed_with, [StoreFull("no space")]
+
+    def placed_with(*given: Any) -> Any:
+        if refused:
+            raise refused.pop()
+        return append(*given)
+
+    monkeypatch.setattr(turns.world.store.appender, "placed_with", placed_with)
+    turns.turn()
+    assert len(turns.world.delivered()) == 1
+    assert {each.offset for each in turns.world.undecided.all()} == {half.offset, broken.offset}
 
 
 # Races: whatever comes in whatever order, each message is delivered once if its first decision

@@ -8,6 +8,8 @@ Behaviour
   never existed and what was decided too long ago is TRANSACTION_STATE_UNKNOW (202).
 - Whether the producer decides on its own or in answer to a check makes no difference.
 - A commit is acknowledged when it is as durable as a send to that topic would be.
+- One-way requests, as Java's client sends, are carried out after the answers of this turn of the
+  loop: usually the producer's next send is in the same read, and it waits for its answer.
 
 Departs from RocketMQ
 - The first decision wins; the commit-log offset of the request is not used, and the message is not
@@ -16,12 +18,14 @@ Departs from RocketMQ
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.server.caller import Caller
-from rockgate.gateway.remoting.server.dispatch import Reply
+from rockgate.gateway.remoting.server.dispatch import Reply, failed
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
@@ -30,6 +34,10 @@ from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 from rockgate.protocol.remoting.system_topics import CHECKED_OUT_TOPIC
 from rockgate.store.api.half import Outcome
 
+WAITING_MAX: Final = 1_000
+"""How many one-way requests may wait; beyond it each new one has the oldest carried out first."""
+TURN_SECONDS: Final = 0.005
+"""How long those that wait occupy the loop before others have their turn."""
 COMMIT: Final = 8
 ROLL_BACK: Final = 12
 _ASKED: Final = {COMMIT: Outcome.COMMITTED, ROLL_BACK: Outcome.ROLLED_BACK}
@@ -48,29 +56,67 @@ _LATE: Final = {
 class HalfRequests:
     """Ends half messages."""
 
-    def __init__(self, *, halves: Halves, durability: Durability) -> None:
+    def __init__(
+        self,
+        *,
+        halves: Halves,
+        durability: Durability,
+        soon: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """`soon` runs work in the next turn of the loop."""
         self._halves = halves
         self._durability = durability
+        self._soon = soon
+        self._waiting: deque[tuple[Command, Caller]] = deque()
 
     def end(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """37: commit, roll back, or neither yet."""
-        header = command.header
-        if header is None:
-            header = headers.read(command, EndTransactionHeader)
-        offset, group = header.tran_state_table_offset, header.producer_group
-        is_sync, is_late = False, False
-        if header.commit_or_rollback == COMMIT:
-            committed = self._halves.commit(offset, group)
-            is_sync = committed is not None and committed.is_sync
-            is_late = committed is None
-        elif header.commit_or_rollback == ROLL_BACK:
-            is_late = not self._halves.roll_back(offset, group)
         if command.flag & ONEWAY_FLAG:
-            return []
+            return self._wait(command, caller)
+        header = _header(command)
+        decision = _ASKED.get(header.commit_or_rollback)
+        is_sync, is_late = self._decide(header, decision)
         answer = Command(ResponseCode.SUCCESS, {})
-        if is_late:
-            answer = self._late(offset, _ASKED[header.commit_or_rollback])
+        if is_late and decision is not None:
+            answer = self._late(header.tran_state_table_offset, decision)
         return self._durability.after_changes(answer, is_sync=is_sync)
+
+    def _decide(self, header: EndTransactionHeader, decision: Outcome | None) -> tuple[bool, bool]:
+        """Carry a decision out: whether it must be on disk, and whether it came too late."""
+        offset, group = header.tran_state_table_offset, header.producer_group
+        if decision is Outcome.COMMITTED:
+            committed = self._halves.commit(offset, group)
+            return committed is not None and committed.is_sync, committed is None
+        if decision is Outcome.ROLLED_BACK:
+            return False, not self._halves.roll_back(offset, group)
+        return False, False
+
+    # One-way requests
+
+    def _wait(self, command: Command, caller: Caller) -> Reply:
+        waiting = self._waiting
+        waiting.append((command, caller))
+        if len(waiting) == 1:
+            self._soon(self._end_waiting)
+        elif len(waiting) > WAITING_MAX:
+            self._end_next()
+        return []
+
+    def _end_waiting(self) -> None:
+        turn = TimeSlice(TURN_SECONDS)
+        while self._waiting:
+            self._end_next()
+            if self._waiting and turn.is_over():
+                self._soon(self._end_waiting)
+                return
+
+    def _end_next(self) -> None:
+        command, caller = self._waiting.popleft()
+        try:
+            header = _header(command)
+            self._decide(header, _ASKED.get(header.commit_or_rollback))
+        except Exception as error:  # noqa: BLE001 # decided by type in failed()
+            failed(command, caller, error)
 
     def _late(self, offset: int, asked: Outcome) -> Command:
         """The answer to a decision that comes after another."""
@@ -79,3 +125,8 @@ class HalfRequests:
             return Command(ResponseCode.SUCCESS, {})
         code, what = _LATE[outcome]
         return Command(code, remark=f"Half message {offset} {what}.")
+
+
+def _header(command: Command) -> EndTransactionHeader:
+    header: EndTransactionHeader = command.header or headers.read(command, EndTransactionHeader)
+    return header
