@@ -278,6 +278,7 @@ REQUESTS: tuple[Request, ...] = (
         what="10,000 queues",
     ),
     row(R.POLLING_INFO, {"consumerGroup": "poppers", "topic": WIDE, "queueId": -1}),
+    row(R.POP_ROLLBACK),
     row(
         R.ACK_MESSAGE,
         {"consumerGroup": "poppers", "topic": WIDE, "queueId": 0, "offset": 0, "extraInfo": HANDLE},

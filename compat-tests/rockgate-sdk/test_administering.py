@@ -64,7 +64,7 @@ class Administering(OnBroker):
 
     version = ""
     """How the broker's version begins."""
-    lacks = RequestCode.POP_ROLLBACK
+    lacks = RequestCode.NOTIFY_CONSUMER_IDS_CHANGED
     """A request that it does not have."""
 
     @TOPICS

@@ -112,6 +112,7 @@ class PopWorld(PullWorld):
                 RequestCode.PEEK_MESSAGE: requests.peek,
                 RequestCode.NOTIFICATION: requests.notification,
                 RequestCode.POLLING_INFO: requests.polling_info,
+                RequestCode.POP_ROLLBACK: requests.rollback,
             }
         )
 

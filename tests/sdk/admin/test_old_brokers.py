@@ -57,8 +57,8 @@ async def send(name_server: str, topic: str, how_many: int) -> Queue:
 async def test_a_request_that_a_broker_does_not_know_is_told_apart(name_server: str) -> None:
     async with Admin(name_server) as admin:
         (broker,) = await admin.brokers.all()
-        with pytest.raises(NotSupported, match=r"does not know POP_ROLLBACK \(200056\)"):
-            await admin._open.ask(broker.addresses[0], RequestCode.POP_ROLLBACK)
+        with pytest.raises(NotSupported, match=r"does not know NOTIFY_CONSUMER_IDS_CHANGED \(40\)"):
+            await admin._open.ask(broker.addresses[0], RequestCode.NOTIFY_CONSUMER_IDS_CHANGED)
 
 
 async def test_a_topic_is_described_by_a_broker_that_tells_of_all_or_none(

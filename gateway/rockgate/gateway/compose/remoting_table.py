@@ -259,6 +259,7 @@ def _pop_table(f: Families) -> dict[RequestCode, Handle]:
         RequestCode.PEEK_MESSAGE: f.pops.peek,
         RequestCode.NOTIFICATION: f.pops.notification,
         RequestCode.POLLING_INFO: f.pops.polling_info,
+        RequestCode.POP_ROLLBACK: f.pops.rollback,
     }
 
 

@@ -485,3 +485,10 @@ async def test_a_group_of_kafka_members_cannot_pop(monkeypatch: pytest.MonkeyPat
     answer = await w.answer(RequestCode.POP_MESSAGE, w.pop_fields())
     assert answer.code == ResponseCode.NO_PERMISSION
     assert w.in_flight.count == 0
+
+
+async def test_there_is_nothing_to_move_to_another_store() -> None:
+    w = world(1)
+    await w.pop()
+    assert (await w.answer(RequestCode.POP_ROLLBACK, {})).code == ResponseCode.SUCCESS
+    assert w.in_flight.count == 1

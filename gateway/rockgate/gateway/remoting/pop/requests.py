@@ -10,7 +10,7 @@ Behaviour
 Departs from RocketMQ
 - A group need not be created, so SUBSCRIPTION_GROUP_NOT_EXIST is never the answer.
 - How long a pop may take is counted from its arrival, and not by the client's clock.
-- 200056, by which a controller has pops undone, is not served: there is no controller.
+- 200056 moves what is in flight from one kind of store to another; here there is one, the log.
 """
 
 from __future__ import annotations
@@ -316,6 +316,10 @@ class PopRequests:
             ResponseCode.SUCCESS, headers.write(fields.PollingInfoAnswer(polling_num=count))
         )
 
+    def rollback(self, command: Command, caller: Caller) -> Reply:
+        """200056: there is nothing to move."""
+        return Command(ResponseCode.SUCCESS)
+
     # Topics and queues
 
     def _readable(self, name: str, queue_id: int, group: str) -> tuple[Topic, str]:
@@ -377,20 +381,11 @@ def _answer(command: Command, asked: Pop, found: Popped, code: int | None = None
 def _peeked(command: Command, found: Pulled) -> Frame:
     rest = max(0, found.max_offset - found.next_offset)
     pairs = [
-        (b"popTime", b"0"),
-        (b"invisibleTime", b"0"),
-        (b"reviveQid", b"0"),
+        *((name, b"0") for name in (b"popTime", b"invisibleTime", b"reviveQid")),
         (b"restNum", b"%d" % rest),
     ]
-    return popped_frame(
-        command.encoding,
-        command.opaque,
-        found.code,
-        found.remark,
-        pairs,
-        found.buffers,
-        found.size,
-    )
+    sent = pairs, found.buffers, found.size
+    return popped_frame(command.encoding, command.opaque, found.code, found.remark, *sent)
 
 
 def _notified(*, has_any: bool, is_full: bool = False) -> Command:
