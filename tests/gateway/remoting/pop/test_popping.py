@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import json
 
 import pytest
@@ -492,3 +493,12 @@ async def test_there_is_nothing_to_move_to_another_store() -> None:
     await w.pop()
     assert (await w.answer(RequestCode.POP_ROLLBACK, {})).code == ResponseCode.SUCCESS
     assert w.in_flight.count == 1
+
+
+async def test_several_cold_queues_are_popped_without_leaving_a_read_behind() -> None:
+    w = world(1)
+    w.message(partition=1, body=b"other", properties={})
+    w.settle()
+    w.reopen()
+    assert sorted(bodies([*await w.pop(), *await w.pop()])) == [b"m0", b"other"]
+    gc.collect()

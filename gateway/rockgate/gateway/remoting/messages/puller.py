@@ -98,8 +98,8 @@ class Puller:
         heavy: list[Slice] = []
         found = self._gather(queue, offset, end, wanted, count_max, size_max, cold, heavy)
         if not found.buffers and (cold or heavy):
-            later = self._pull_later(queue, offset, wanted, count_max, size_max, cold, heavy)
-            return self._counted_later(later, began)
+            asked = queue, offset, wanted, count_max, size_max, cold, heavy
+            return self._counted_later(asked, began)
         return self._counted(found, began)
 
     def _counted(self, found: Pulled, began: float) -> Pulled:
@@ -112,8 +112,13 @@ class Puller:
             self.miss_count += 1
         return found
 
-    async def _counted_later(self, later: Awaitable[Pulled], began: float) -> Pulled:
-        return self._counted(await later, began)
+    async def _counted_later(
+        self,
+        asked: tuple[Queue, int, Filter, int, int, list[Place], list[Slice]],
+        began: float,
+    ) -> Pulled:
+        # The inner coroutine is made here: this one may be closed without having begun.
+        return self._counted(await self._pull_later(*asked), began)
 
     async def _pull_later(
         self,
