@@ -347,6 +347,9 @@ class Router:
             return route
 
 
+LEFT_S_MIN: Final = 1e-6
+
+
 class Budget:
     """The time that one call may take, whatever it tries."""
 
@@ -364,8 +367,10 @@ class Budget:
 
     @property
     def left_s(self) -> float:
-        """The seconds left; negative when it is used up."""
-        return self._seconds - self._loop.time() + self._began
+        """The seconds left; none or less when it is used up."""
+        left_s = self._seconds - self._loop.time() + self._began
+        # A loop runs timers a little early: what is left then would be waited for again and again.
+        return left_s if left_s > LEFT_S_MIN else min(left_s, 0.0)
 
 
 def choice(
