@@ -40,6 +40,7 @@ def threads() -> list[str]:
     return [each.name for each in threading.enumerate() if each.name.startswith("rockgate-")]
 
 
+@pytest.mark.row("BLOCK-1")
 def test_asking_for_the_next_message_acknowledges_the_one_before(name_server: str) -> None:
     send(name_server, "iterated", *FOUR)
     seen: list[bytes] = []
@@ -59,6 +60,7 @@ def test_asking_for_the_next_message_acknowledges_the_one_before(name_server: st
     assert seen == [*FOUR[:3], *FOUR[2:]]
 
 
+@pytest.mark.row("BLOCK-1")
 def test_a_message_can_be_settled_by_hand(name_server: str) -> None:
     send(name_server, "settled", b"x")
     with BlockingConsumer(
@@ -71,6 +73,7 @@ def test_a_message_can_be_settled_by_hand(name_server: str) -> None:
     assert (first.tries, second.tries) == (1, 2)
 
 
+@pytest.mark.row("BLOCK-1")
 def test_listeners_run_in_threads_and_may_use_blocking_producers(name_server: str) -> None:
     send(name_server, "heard", *FOUR)
     send(name_server, "answers", b"makes the topic")
@@ -94,6 +97,7 @@ def test_listeners_run_in_threads_and_may_use_blocking_producers(name_server: st
     assert consumer.statistics.topics["heard"].ok_count == 4
 
 
+@pytest.mark.row("BLOCK-2")
 def test_another_thread_may_close_it_and_whoever_iterates_ends(name_server: str) -> None:
     send(name_server, "closed", b"x")
     consumer = BlockingConsumer(
@@ -117,6 +121,7 @@ def test_another_thread_may_close_it_and_whoever_iterates_ends(name_server: str)
         consumer.open()
 
 
+@pytest.mark.row("BLOCK-1")
 def test_pausing_stops_pulls_until_it_is_resumed(name_server: str) -> None:
     send(name_server, "paused", b"first")
     with BlockingConsumer(
@@ -157,6 +162,7 @@ else:
 """
 
 
+@pytest.mark.row("BLOCK-2")
 @pytest.mark.parametrize(
     ("mode", "sent", "last"),
     [

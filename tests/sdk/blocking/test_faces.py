@@ -59,6 +59,7 @@ FACES = [
 ]
 
 
+@pytest.mark.row("BLOCK-1")
 @pytest.mark.parametrize(
     ("inner", "face", "without"), FACES, ids=[inner.__name__ for inner, _, _ in FACES]
 )
@@ -74,6 +75,7 @@ def test_a_face_has_every_call_of_what_is_behind_it(
             assert isinstance(waits, Waiting) is inspect.iscoroutinefunction(behind)
 
 
+@pytest.mark.row("BLOCK-1")
 @pytest.mark.parametrize(
     ("inner", "face"),
     [
@@ -108,6 +110,7 @@ def send(name_server: str, topic: str, *bodies: bytes) -> None:
             producer.send(Message(topic, body), key="one queue")
 
 
+@pytest.mark.row("BLOCK-1")
 def test_batches_are_polled_committed_and_sought_without_a_loop(
     name_server: str, topic: str
 ) -> None:
@@ -131,6 +134,7 @@ def test_batches_are_polled_committed_and_sought_without_a_loop(
         consumer.poll()
 
 
+@pytest.mark.row("BLOCK-2")
 def test_a_poll_ends_when_another_thread_closes_the_consumer(name_server: str, topic: str) -> None:
     send(name_server, topic, b"a")
     consumer = BlockingLitePullConsumer(name_server, group="faced-ends", topics=[topic]).open()
@@ -149,6 +153,7 @@ def test_a_poll_ends_when_another_thread_closes_the_consumer(name_server: str, t
     thread.join()
 
 
+@pytest.mark.row("BLOCK-1")
 def test_queues_are_pulled_by_offset_without_a_loop(name_server: str, topic: str) -> None:
     send(name_server, topic, b"a", b"b")
     with BlockingPullConsumer(name_server, group="faced-pull", topics=[topic]) as consumer:
@@ -163,6 +168,7 @@ def test_queues_are_pulled_by_offset_without_a_loop(name_server: str, topic: str
         assert consumer.committed(queue, from_store=True) == 2
 
 
+@pytest.mark.row("BLOCK-1")
 def test_a_cluster_is_administered_without_a_loop(name_server: str, topic: str) -> None:
     with BlockingAdmin(name_server) as admin:
         admin.topics.create(topic, TopicSettings(read_queues=2, write_queues=2))
@@ -183,6 +189,7 @@ def test_a_cluster_is_administered_without_a_loop(name_server: str, topic: str) 
         admin.topics.names()
 
 
+@pytest.mark.row("BLOCK-1")
 def test_a_consumer_is_subscribed_and_paused_without_a_loop(name_server: str, topic: str) -> None:
     other = f"{topic}-other"
     send(name_server, topic, b"a")
@@ -214,6 +221,7 @@ def test_a_consumer_is_subscribed_and_paused_without_a_loop(name_server: str, to
         )
 
 
+@pytest.mark.row("BLOCK-1")
 def test_a_message_is_given_up_without_a_loop(name_server: str, topic: str) -> None:
     send(name_server, topic, b"hopeless")
     settings = ConsumerSettings(start=Start.BEGINNING)

@@ -28,6 +28,7 @@ async def send_orders(broker: RocketBroker, topic: str) -> None:
     assert [result.offset - results[0].offset for result in results] == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.row("FS-3")
 async def test_a_handler_of_batches_gets_lists_of_validated_bodies(
     broker: RocketBroker, topic: str
 ) -> None:
@@ -52,6 +53,7 @@ async def test_a_handler_of_batches_gets_lists_of_validated_bodies(
     assert [each["content-type"] for each in first.batch_headers] == ["application/json"] * 3
 
 
+@pytest.mark.row("FS-3")
 async def test_a_batch_is_acknowledged_as_a_whole(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -74,6 +76,7 @@ async def test_a_batch_is_acknowledged_as_a_whole(
     assert sorted(seen) == [0, 1, 2, 3, 4, 9]
 
 
+@pytest.mark.row("FS-3")
 @pytest.mark.parametrize(
     ("error", "policy", "comes_again"),
     [
@@ -107,6 +110,7 @@ async def test_what_a_handler_fails_comes_again_message_by_message_or_not_at_all
     assert sorted(tries, key=lambda each: each[::-1]) == [(n, 1) for n in range(5)] + again
 
 
+@pytest.mark.row("FS-3")
 async def test_a_rejected_batch_is_dead_letters(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -124,6 +128,7 @@ async def test_a_rejected_batch_is_dead_letters(
     assert sorted(json.loads(each.body)["number"] for each in letters) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.row("FS-3")
 async def test_a_middleware_sees_a_batch_as_one(broker: RocketBroker, topic: str) -> None:
     received: list[Any] = []
     published: list[Sequence[Any]] = []
@@ -150,6 +155,7 @@ async def test_a_middleware_sees_a_batch_as_one(broker: RocketBroker, topic: str
 # Publishing
 
 
+@pytest.mark.row("FS-3")
 async def test_what_a_handler_returns_is_published_as_a_batch(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -167,6 +173,7 @@ async def test_what_a_handler_returns_is_published_as_a_batch(
     assert {each.properties["correlation_id"] for each in found} == {"c-7"}
 
 
+@pytest.mark.row("FS-3")
 async def test_a_publisher_of_batches_sends_by_itself(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -182,6 +189,7 @@ async def test_a_publisher_of_batches_sends_by_itself(
     ]
 
 
+@pytest.mark.row("FS-3")
 async def test_messages_of_one_key_go_to_one_queue_in_batches_too(
     broker: RocketBroker, topic: str
 ) -> None:
@@ -192,17 +200,20 @@ async def test_messages_of_one_key_go_to_one_queue_in_batches_too(
     assert {result.queue for result in (single, *batch)} == {single.queue}
 
 
+@pytest.mark.row("FS-3")
 async def test_a_broker_that_is_not_connected_sends_no_batch(broker: RocketBroker) -> None:
     with pytest.raises(Closed, match="not connected"):
         await broker.publish_batch("a", "b", topic="orders")
 
 
+@pytest.mark.row("FS-3")
 @pytest.mark.parametrize("count", [0, 1025])
 def test_the_size_of_a_batch_has_a_limit(broker: RocketBroker, count: int) -> None:
     with pytest.raises(SetupError, match="max_records must be 1 to 1,024"):
         broker.subscriber("orders", batch=True, max_records=count)
 
 
+@pytest.mark.row("FS-3")
 async def test_a_request_in_a_batch_is_consumed_without_a_reply(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -221,6 +232,7 @@ async def test_a_request_in_a_batch_is_consumed_without_a_reply(
     assert sorted(seen) == ["end", "question"]
 
 
+@pytest.mark.row("FS-3")
 def test_the_document_says_that_a_payload_is_a_list() -> None:
     broker = RocketBroker("127.0.0.1:9876", group="shop")
 

@@ -27,6 +27,7 @@ from rockgate.sdk.faststream import RocketBroker, RocketMessage
 # What handlers get
 
 
+@pytest.mark.row("FS-2")
 async def test_a_handler_gets_the_validated_body_and_what_it_depends_on(
     broker: RocketBroker, topic: str
 ) -> None:
@@ -53,6 +54,7 @@ async def test_a_handler_gets_the_validated_body_and_what_it_depends_on(
     assert seen == [(Order(number=7), 700, "new", "o-7", "till")]
 
 
+@pytest.mark.row("FS-2")
 async def test_a_message_of_any_producer_is_decoded_as_json_if_it_is(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -84,6 +86,7 @@ async def test_a_plain_function_handles_messages_too(broker: RocketBroker, topic
 # What becomes of messages
 
 
+@pytest.mark.row("FS-1")
 async def test_a_handler_that_fails_gets_the_message_again_and_then_it_is_a_dead_letter(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -102,6 +105,7 @@ async def test_a_handler_that_fails_gets_the_message_again_and_then_it_is_a_dead
     assert (letter.body, letter.origin_topic) == (b"one tea", topic)
 
 
+@pytest.mark.row("FS-1")
 async def test_a_body_that_is_not_valid_comes_again(broker: RocketBroker, topic: str) -> None:
     seen: list[int] = []
 
@@ -121,6 +125,7 @@ async def test_a_body_that_is_not_valid_comes_again(broker: RocketBroker, topic:
         await until(lambda: 2 in seen, "it came again")
 
 
+@pytest.mark.row("FS-1")
 async def test_nack_says_when_a_message_comes_again(broker: RocketBroker, topic: str) -> None:
     seen: list[tuple[int, float]] = []
 
@@ -138,6 +143,7 @@ async def test_nack_says_when_a_message_comes_again(broker: RocketBroker, topic:
     assert second_s - first_s >= 2.0
 
 
+@pytest.mark.row("FS-1")
 @pytest.mark.parametrize(
     ("policy", "comes_again"),
     [
@@ -168,6 +174,7 @@ async def test_the_policy_decides_about_a_message_whose_handler_fails(
     assert seen == ["fails"] * (2 if comes_again else 1)
 
 
+@pytest.mark.row("FS-1")
 async def test_a_message_that_is_rejected_is_a_dead_letter_at_once(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -185,6 +192,7 @@ async def test_a_message_that_is_rejected_is_a_dead_letter_at_once(
     assert (letter.body, tries) == (b"one tea", [1])
 
 
+@pytest.mark.row("FS-1")
 async def test_a_message_that_was_handled_does_not_come_to_the_next_member(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -210,6 +218,7 @@ async def test_a_message_that_was_handled_does_not_come_to_the_next_member(
 # Publishing
 
 
+@pytest.mark.row("FS-2")
 async def test_what_a_handler_returns_is_published(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -228,6 +237,7 @@ async def test_what_a_handler_returns_is_published(
     assert found.properties["correlation_id"] == "c-7"
 
 
+@pytest.mark.row("FS-2")
 async def test_a_publisher_sends_by_itself_and_with_a_delay(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -239,6 +249,7 @@ async def test_a_publisher_sends_by_itself_and_with_a_delay(
     assert found.stored_at - found.born_at >= timedelta(milliseconds=300)
 
 
+@pytest.mark.row("FS-2")
 async def test_a_request_gets_what_the_handler_returns(broker: RocketBroker, topic: str) -> None:
     @broker.subscriber(topic, "ask")
     async def handle(order: Order) -> Order:
@@ -252,6 +263,7 @@ async def test_a_request_gets_what_the_handler_returns(broker: RocketBroker, top
         assert await second.decode() == {"number": 3, "what": "tea"}
 
 
+@pytest.mark.row("FS-2")
 async def test_a_middleware_sees_what_comes_and_what_is_published(
     broker: RocketBroker, topic: str
 ) -> None:
@@ -312,6 +324,7 @@ async def test_two_subscribers_of_one_topic_in_a_group_are_refused(
         await broker.publish("one tea", topic)
 
 
+@pytest.mark.row("FS-2")
 async def test_a_broker_that_stops_lets_a_handler_finish(broker: RocketBroker, topic: str) -> None:
     began, may_end, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 

@@ -19,6 +19,7 @@ from rockgate.sdk import InvalidMessage
 from rockgate.sdk.faststream import RocketBroker, RocketMessage, RocketRouter, RocketSubscriber
 
 
+@pytest.mark.row("FS-4")
 async def test_handlers_of_a_router_consume_and_publish_under_its_prefix(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -41,6 +42,7 @@ async def test_handlers_of_a_router_consume_and_publish_under_its_prefix(
     assert bill.body == b"paid"
 
 
+@pytest.mark.row("FS-4")
 async def test_routers_are_nested_and_prefixes_add_up(name_server: str, topic: str) -> None:
     name = topic.removeprefix("orders-")
     inner, outer = RocketRouter("ers-"), RocketRouter("rd")
@@ -61,6 +63,7 @@ async def test_routers_are_nested_and_prefixes_add_up(name_server: str, topic: s
     assert seen == ["one tea"]
 
 
+@pytest.mark.row("FS-4")
 def test_the_group_is_that_of_the_subscriber_the_nearest_router_or_the_broker() -> None:
     inner, middle, outer = RocketRouter(), RocketRouter(group="middle"), RocketRouter(group="outer")
     plain = RocketRouter()
@@ -79,6 +82,7 @@ def test_the_group_is_that_of_the_subscriber_the_nearest_router_or_the_broker() 
     }
 
 
+@pytest.mark.row("FS-4")
 async def test_middlewares_and_dependencies_of_a_router_are_for_its_handlers(
     broker: RocketBroker, topic: str
 ) -> None:
@@ -112,6 +116,7 @@ async def test_middlewares_and_dependencies_of_a_router_are_for_its_handlers(
     assert seen == ["plain", "middleware", "dependency", "routed"]
 
 
+@pytest.mark.row("FS-4")
 @pytest.mark.parametrize(
     ("of_broker", "of_router", "comes_again"),
     [
@@ -152,6 +157,7 @@ async def test_the_policy_is_the_routers_or_the_brokers(
     assert tries == [1, 2] if comes_again else [1]
 
 
+@pytest.mark.row("FS-4")
 async def test_a_router_and_its_broker_may_not_both_subscribe_to_a_topic_in_a_group(
     broker: RocketBroker, name_server: str, topic: str
 ) -> None:
@@ -167,6 +173,7 @@ async def test_a_router_and_its_broker_may_not_both_subscribe_to_a_topic_in_a_gr
         await broker.start()
 
 
+@pytest.mark.row("FS-4")
 def test_a_router_of_another_broker_is_refused() -> None:
     class OtherRouter(BrokerRouter[Any, Any]):
         def __init__(self) -> None:
@@ -180,11 +187,13 @@ def test_a_router_of_another_broker_is_refused() -> None:
         RocketBroker("127.0.0.1:9876", group="shop").include_router(OtherRouter())
 
 
+@pytest.mark.row("FS-4")
 def test_the_group_of_a_router_is_checked() -> None:
     with pytest.raises(InvalidMessage, match="group"):
         RocketRouter(group="not a group")
 
 
+@pytest.mark.row("FS-4")
 def test_the_document_has_the_topics_of_routers_unless_they_are_left_out() -> None:
     broker = RocketBroker("127.0.0.1:9876", group="shop")
     shown, hidden = RocketRouter("eu."), RocketRouter(include_in_schema=False)
