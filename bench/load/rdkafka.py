@@ -79,7 +79,9 @@ class Delivery:
         """Produce one message, and wait while the client's queue is full."""
         while True:
             try:
-                self.producer.produce(topic, value, partition=partition, on_delivery=self._told)
+                self.producer.produce(
+                    topic, value, partition=partition, on_delivery=self._delivered
+                )
             except BufferError:
                 self.producer.poll(POLL_SECONDS)
                 self.check(deadline)
@@ -97,7 +99,9 @@ class Delivery:
         message = {"value": value}
         while count:
             chunk = [message] * min(count, CHUNK_COUNT)
-            taken = self.producer.produce_batch(topic, chunk, partition, on_delivery=self._told)
+            taken = self.producer.produce_batch(
+                topic, chunk, partition, on_delivery=self._delivered
+            )
             count -= taken
             if taken < len(chunk):
                 message.pop("_error", None)
@@ -117,7 +121,7 @@ class Delivery:
         if time.monotonic() > deadline:
             raise LoadFailed("producing took too long")
 
-    def _told(self, error: object, message: Any) -> None:
+    def _delivered(self, error: object, message: Any) -> None:
         if error is None:
             self.delivered_count += 1
         elif self._error is None:

@@ -19,7 +19,7 @@ from bench.peers.errors import NotReady, NotRunning
 POLL_SECONDS = 0.02
 START_SECONDS_MAX = 120.0
 STOP_SECONDS_MAX = 60.0
-LOG_LINES_TOLD = 20
+LOG_LINES_MAX = 20
 
 
 class Daemon:
@@ -105,7 +105,7 @@ class Daemon:
         if not self.log_path.exists():
             return ""
         lines = self.log_path.read_text("utf-8", "replace").splitlines()
-        return "\n".join(lines[-LOG_LINES_TOLD:])
+        return "\n".join(lines[-LOG_LINES_MAX:])
 
     def _wait_until_ready(self, is_ready: Callable[[], bool], deadline: float) -> None:
         while True:

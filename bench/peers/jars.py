@@ -19,7 +19,7 @@ CACHE_VARIABLE = "BENCH_PEERS_CACHE"
 FETCH_SECONDS_MAX = 900
 POMS = Path(__file__).resolve().parent / "pom"
 _VERSION_TAG = "{http://maven.apache.org/POM/4.0.0}peer.version"
-_TOLD_LINES_MAX = 15
+_OUTPUT_LINES_MAX = 15
 
 
 def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
@@ -76,7 +76,7 @@ def bring(name: str, pom: Path, into: Path) -> None:
     except subprocess.TimeoutExpired:
         raise FetchFailed(f"mvn took more than {FETCH_SECONDS_MAX} s for {name}") from None
     if done.returncode:
-        told = "\n".join(done.stdout.splitlines()[:_TOLD_LINES_MAX])
-        raise FetchFailed(f"mvn ended with status {done.returncode} for {name}:\n{told}")
+        output = "\n".join(done.stdout.splitlines()[:_OUTPUT_LINES_MAX])
+        raise FetchFailed(f"mvn ended with status {done.returncode} for {name}:\n{output}")
     if not any(into.glob("*.jar")):
         raise FetchFailed(f"mvn brought no jar for {name}")

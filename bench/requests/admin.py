@@ -105,14 +105,14 @@ def _describe_halves(world: Loaded) -> list[bytes]:
 
 def _end(world: Loaded) -> list[bytes]:
     answers = _halves(world)
-    told = answers[1].fields if answers else {}
+    stored = answers[1].fields if answers else {}
     fields = {
         "producerGroup": "producers",
         "topic": HALVES,
-        "tranStateTableOffset": told.get("queueOffset", "0"),
-        "commitLogOffset": int(told.get("msgId", "0" * 32)[16:] or "0", 16),
+        "tranStateTableOffset": stored.get("queueOffset", "0"),
+        "commitLogOffset": int(stored.get("msgId", "0" * 32)[16:] or "0", 16),
         "commitOrRollback": _COMMIT,
-        "transactionId": told.get("transactionId", ""),
+        "transactionId": stored.get("transactionId", ""),
     }
     return [frame(R.END_TRANSACTION, fields)]
 

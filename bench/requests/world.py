@@ -219,12 +219,12 @@ def _load_topics(loader: Loader, world: Loaded) -> None:
     for at in range(0, len(news), CHUNK):
         request = CreateTopicsRequest(topics=news[at : at + CHUNK])
         answer = loader.call(ApiKey.CREATE_TOPICS, 7, request, CreateTopicsResponse)
-        for told in answer.topics:
-            assert isinstance(told, CreatableTopicResult), "decoded"
-            if told.error_code:
-                raise LoadFailed(f"topic {told.name} was refused: {told.error_message}")
-            world.topics.append(told.name)
-            world.topic_ids.append(told.topic_id)
+        for topic in answer.topics:
+            assert isinstance(topic, CreatableTopicResult), "decoded"
+            if topic.error_code:
+                raise LoadFailed(f"topic {topic.name} was refused: {topic.error_message}")
+            world.topics.append(topic.name)
+            world.topic_ids.append(topic.topic_id)
 
 
 def commit(group: str, topics: Iterable[str], metadata: str = "") -> OffsetCommitRequest:
@@ -254,10 +254,10 @@ def _load_transactions(loader: Loader, world: Loaded) -> None:
         for name in world.transactions
     )
     for answer in loader.call_all(ApiKey.INIT_PRODUCER_ID, 4, asked):
-        told = decode(InitProducerIdResponse, 4, answer.body)
-        if told.error_code:
-            raise LoadFailed(f"a transactional id was refused with code {told.error_code}")
-        world.producers.append((told.producer_id, told.producer_epoch))
+        given = decode(InitProducerIdResponse, 4, answer.body)
+        if given.error_code:
+            raise LoadFailed(f"a transactional id was refused with code {given.error_code}")
+        world.producers.append((given.producer_id, given.producer_epoch))
     producer_id, producer_epoch = world.producers[0]
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=TRANSACTION_OF_ALL,

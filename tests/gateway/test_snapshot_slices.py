@@ -114,11 +114,11 @@ def progress(fold: Any) -> Bodies:
         return Held(group, topic, records)
 
     large = "m" * METADATA_SIZE_MAX
-    helds = [held(name(n, GROUP_SIZE_MAX), topic_id(1), [0], "") for n in range(2_000)]
-    helds.append(held("many", topic_id(2), range(20_000), ""))
-    helds.append(held("large", topic_id(3), range(200), large))
-    helds.append(held("both", topic_id(4), range(2_100), large[:1_000]))
-    return ((PROGRESS_TOPIC, body) for body in encode_commits(helds))
+    held_commits = [held(name(n, GROUP_SIZE_MAX), topic_id(1), [0], "") for n in range(2_000)]
+    held_commits.append(held("many", topic_id(2), range(20_000), ""))
+    held_commits.append(held("large", topic_id(3), range(200), large))
+    held_commits.append(held("both", topic_id(4), range(2_100), large[:1_000]))
+    return ((PROGRESS_TOPIC, body) for body in encode_commits(held_commits))
 
 
 def delay(fold: Any) -> Bodies:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from tests.gateway.server import RunningServer
 from tests.spark import shared_session
 
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark.kafka import Cluster
 
 
@@ -39,5 +39,5 @@ def told() -> io.StringIO:
 
 
 @pytest.fixture
-def teller(told: io.StringIO) -> Teller:
-    return Teller("test", out=told)
+def reporter(told: io.StringIO) -> Reporter:
+    return Reporter("test", out=told)

@@ -19,7 +19,7 @@ from tests.waiting import wait_until
 
 from rockgate.pipeline.files import archive
 from rockgate.pipeline.jobs import archive as job
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark.kafka import Cluster, Topics
 
 pytestmark = MARKS
@@ -65,7 +65,7 @@ def test_small_files_are_merged_there_and_an_archive_goes_on_from_either_side(
     there: list[str],
     cluster: Cluster,
     spark: SparkSession,
-    teller: Teller,
+    reporter: Reporter,
     tmp_path: Path,
 ) -> None:
     """The files are the same, so a run there and a run with a driver here take turns."""
@@ -76,7 +76,7 @@ def test_small_files_are_merged_there_and_an_archive_goes_on_from_either_side(
     for start in (0, 40, 80):
         send(server.bootstrap, topic, numbered(40, 2, start=start))
         if start == 40:
-            job.run(spark, here, teller)
+            job.run(spark, here, reporter)
         else:
             told = run_job(tmp_path, *words).stderr
             assert "40 records in" in told

@@ -155,7 +155,7 @@ def _progress_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
                 # it.
                 end = sum(ENVELOPE_SIZE + len(body) for _, body in bodies)
                 as_of = position_key((removed_to + end) // 2)
-            helds = [
+            held_commits = [
                 Held(
                     group,
                     topic_id(topic),
@@ -168,7 +168,7 @@ def _progress_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
                 for topic, queues in topics.items()
             ]
             how = ProgressRecordKind.AS_OF if as_of else ProgressRecordKind.COMMIT
-            bodies += [(PROGRESS_TOPIC, body) for body in encode_commits(helds, how)]
+            bodies += [(PROGRESS_TOPIC, body) for body in encode_commits(held_commits, how)]
         elif what == "deletion":
             ids = [topic_id(topic) for topic in sorted(values[0])]
             bodies += [(TOPICS_TOPIC, body) for body in encode(TopicChangeKind.DELETE, ids)]
@@ -320,7 +320,7 @@ def _held_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
             continue
         change: delayheld.Hold | delayheld.Decide | delayheld.Scheduled
         if what == "schedule":
-            ready = [(key, item) for key, item in model.items() if item[0] == delayheld.NOBODY]
+            ready = [(key, item) for key, item in model.items() if item[0] == delayheld.NO_OWNER]
             if not ready:
                 continue
             key, item = ready[0]
@@ -338,7 +338,7 @@ def _held_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
         if what == "hold":
             base = number * 10
             model[topic, queue_id, base] = [owner, 0]
-            from_ms = number if owner == delayheld.NOBODY else delayheld.UNDECIDED
+            from_ms = number if owner == delayheld.NO_OWNER else delayheld.UNDECIDED
             change = delayheld.Hold(topic_id(topic), queue_id, base, base + 10, owner, from_ms)
             bodies.append((HELD_TOPIC, delayheld.encode(delayheld.HeldChangeKind.HOLD, change)))
             continue
@@ -350,7 +350,7 @@ def _held_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
         for key in [k for k, item in model.items() if k[:2] == (topic, queue_id)]:
             if model[key][0] == owner:
                 if what == "release":
-                    model[key][0] = delayheld.NOBODY
+                    model[key][0] = delayheld.NO_OWNER
                 else:
                     del model[key]
     return bodies
@@ -360,7 +360,7 @@ def _view_held(held: HeldEntries) -> Mapping[Any, object]:
     items = {(item.key, item.base): item for item in held.all()}
     assert len(items) == len(held)
     ready = held.next_ready()
-    assert (ready is None) is all(item.owner != delayheld.NOBODY for item in items.values())
+    assert (ready is None) is all(item.owner != delayheld.NO_OWNER for item in items.values())
     return items
 
 

@@ -7,31 +7,31 @@ import logging
 import pytest
 
 from rockgate.store.errors import DiskFailed, StoreClosed, StoreFull
-from rockgate.store.problem_log import Complaint, Remembered
+from rockgate.store.problem_log import DeferralLog, Remembered
 
 
 @pytest.fixture
-def complaint(caplog: pytest.LogCaptureFixture) -> Complaint:
+def complaint(caplog: pytest.LogCaptureFixture) -> DeferralLog:
     caplog.set_level(logging.INFO)
-    return Complaint(logging.getLogger("test"), "deliveries")
+    return DeferralLog(logging.getLogger("test"), "deliveries")
 
 
 def test_a_reason_is_told_once_whatever_it_names(
-    complaint: Complaint, caplog: pytest.LogCaptureFixture
+    complaint: DeferralLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     for place in range(9):
-        complaint.tell(StoreFull(f"no room at {place}"))
+        complaint.report(StoreFull(f"no room at {place}"))
     assert caplog.messages == ["deliveries deferred reason=no room at 0"]
 
 
 def test_another_reason_and_the_end_are_told_and_then_the_first_again(
-    complaint: Complaint, caplog: pytest.LogCaptureFixture
+    complaint: DeferralLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     for error in (StoreFull("full"), StoreClosed("closed"), StoreClosed("closed")):
-        complaint.tell(error)
+        complaint.report(error)
     complaint.end()
     complaint.end()
-    complaint.tell(StoreClosed("again"))
+    complaint.report(StoreClosed("again"))
     assert caplog.messages == [
         "deliveries deferred reason=full",
         "deliveries deferred reason=closed",
@@ -41,9 +41,9 @@ def test_another_reason_and_the_end_are_told_and_then_the_first_again(
 
 
 def test_a_failed_disk_is_told_where_it_failed_and_not_here(
-    complaint: Complaint, caplog: pytest.LogCaptureFixture
+    complaint: DeferralLog, caplog: pytest.LogCaptureFixture
 ) -> None:
-    complaint.tell(DiskFailed("log", OSError("gone")))
+    complaint.report(DiskFailed("log", OSError("gone")))
     assert caplog.messages == []
 
 

@@ -20,8 +20,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rockgate.pipeline.errors import Stopped
-from rockgate.pipeline.report.progress import Teller
-from rockgate.pipeline.spark.failures import explained, told
+from rockgate.pipeline.report.progress import Reporter
+from rockgate.pipeline.spark.failures import explained, spark_errors
 from rockgate.pipeline.spark.remote import is_remote, lost, means_lost
 from rockgate.pipeline.spark.remote_steps import Steering
 
@@ -38,17 +38,17 @@ class Stopping:
     """Whether the job has been asked to stop; a second request stops it at once."""
 
     def __init__(self) -> None:
-        self._wished = threading.Event()
+        self._requested = threading.Event()
         self._urgently = threading.Event()
 
-    def wish(self) -> None:
+    def request(self) -> None:
         """Ask for the end."""
-        (self._urgently if self._wished.is_set() else self._wished).set()
+        (self._urgently if self._requested.is_set() else self._requested).set()
 
     @property
-    def is_wished(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether to end after this step."""
-        return self._wished.is_set()
+        return self._requested.is_set()
 
     @property
     def is_urgent(self) -> bool:
@@ -57,11 +57,11 @@ class Stopping:
 
     def wait(self, seconds: float) -> bool:
         """Pause, but not longer than until the end is wished for."""
-        return self._wished.wait(max(seconds, 0))
+        return self._requested.wait(max(seconds, 0))
 
 
 @contextmanager
-def stopped_by_signals(teller: Teller) -> Iterator[Stopping]:
+def stopped_by_signals(reporter: Reporter) -> Iterator[Stopping]:
     """Within the block Ctrl-C and SIGTERM mean "after this step"."""
     stopping = Stopping()
     if threading.current_thread() is not threading.main_thread():
@@ -69,9 +69,9 @@ def stopped_by_signals(teller: Teller) -> Iterator[Stopping]:
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
-        stopping.wish()
+        stopping.request()
         if not stopping.is_urgent:
-            teller.say("stopping after this step; press Ctrl-C again to stop now")
+            reporter.say("stopping after this step; press Ctrl-C again to stop now")
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}
     try:
@@ -105,7 +105,7 @@ class _Gate:
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         with self._lock:
-            if self._stopping.is_wished:
+            if self._stopping.is_requested:
                 raise InterruptedError("the job is stopping; the next run processes this batch")
             self._taken = number
         try:
@@ -128,7 +128,7 @@ def run_stream(
     *,
     checkpoint: str,
     pace: Pace,
-    teller: Teller,
+    reporter: Reporter,
     stopping: Stopping | None = None,
 ) -> None:
     """Run a stream into `step` until it is through, stopped, or failed.
@@ -137,10 +137,10 @@ def run_stream(
     stop is its normal completion.
     """
     if stopping is not None:
-        is_through = _run_stream(frame, step, checkpoint, pace, teller, stopping)
+        is_through = _run_stream(frame, step, checkpoint, pace, reporter, stopping)
     else:
-        with stopped_by_signals(teller) as by_signal:
-            is_through = _run_stream(frame, step, checkpoint, pace, teller, by_signal)
+        with stopped_by_signals(reporter) as by_signal:
+            is_through = _run_stream(frame, step, checkpoint, pace, reporter, by_signal)
     if not is_through and not pace.is_following:
         raise Stopped("stopped before the end; run the same command to continue")
 
@@ -150,15 +150,15 @@ def _run_stream(
     step: Step,
     checkpoint: str,
     pace: Pace,
-    teller: Teller,
+    reporter: Reporter,
     stopping: Stopping,
 ) -> bool:
     """Run it; say whether it came to its end by itself."""
     from pyspark.errors import PySparkException
 
-    gate, watch = _Gate(step, stopping), _Watch(teller)
+    gate, watch = _Gate(step, stopping), _Watch(reporter)
     steering = Steering(frame.sparkSession, gate) if is_remote(frame.sparkSession) else None
-    with told():
+    with spark_errors():
         function = steering.function() if steering else gate
         writer = frame.writeStream.foreachBatch(function).option("checkpointLocation", checkpoint)
         query = writer.trigger(**pace.trigger()).start()
@@ -170,7 +170,7 @@ def _run_stream(
                     steering.turn()
                 watch.look(query)
                 if stopping.is_urgent or (
-                    pace.is_following and stopping.is_wished and gate.is_idle(query)
+                    pace.is_following and stopping.is_requested and gate.is_idle(query)
                 ):
                     is_broken_off = True
                     break
@@ -187,10 +187,10 @@ def _run_stream(
                 query.stop()
         watch.look(query)
     if gate.failure is not None and not isinstance(gate.failure, InterruptedError):
-        with told():
+        with spark_errors():
             raise gate.failure
     failure = query.exception()
-    if failure is not None and not stopping.is_wished:
+    if failure is not None and not stopping.is_requested:
         raise explained(str(failure))
     return not is_broken_off and failure is None
 
@@ -198,19 +198,19 @@ def _run_stream(
 class _Watch:
     """Reports each batch once."""
 
-    def __init__(self, teller: Teller) -> None:
-        self._teller = teller
-        self._told = -1
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
+        self._reported = -1
 
     def look(self, query: StreamingQuery) -> None:
         for each in query.recentProgress:
             progress = json.loads(each.json)
-            if progress["batchId"] <= self._told:
+            if progress["batchId"] <= self._reported:
                 continue
             records = sum(_count(source) for source in progress["sources"])
             if records:
-                self._told = progress["batchId"]
-                self._teller.step(self._told, records)
+                self._reported = progress["batchId"]
+                self._reporter.step(self._reported, records)
 
 
 def _count(source: Mapping[str, Any]) -> int:

@@ -185,7 +185,7 @@ def end(hooks: Sequence[SendHook], sending: Sending) -> None:
             _log.exception("hook failed after a send to %s", sending.messages[0].topic)
 
 
-def tell_ended(hooks: Sequence[SendHook], ended: Ended) -> None:
+def notify_ended(hooks: Sequence[SendHook], ended: Ended) -> None:
     """Tell all of them how a transaction ended."""
     for hook in hooks:
         try:

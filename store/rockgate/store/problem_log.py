@@ -11,7 +11,7 @@ from rockgate.store.errors import DiskFailed
 REMEMBERED_MAX: Final = 1_000
 
 
-class Complaint:
+class DeferralLog:
     """One kind of work that is currently deferred, and retried."""
 
     def __init__(self, log: logging.Logger, what: str) -> None:
@@ -20,7 +20,7 @@ class Complaint:
         self._what = what
         self._reason: type[Exception] | None = None
 
-    def tell(self, error: Exception) -> None:
+    def report(self, error: Exception) -> None:
         """Log the reason, unless it is the same as the last time.
 
         A failed disk is not logged: that happened once, where it failed.

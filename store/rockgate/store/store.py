@@ -157,7 +157,7 @@ class Store:
             state=self.state,
             keys=self.keys,
             reserved=self._reserve.least,
-            on_dug=lambda: self.retention.disk.look(),
+            on_reserve_used=lambda: self.retention.disk.look(),
         )
         self.residency = PageResidency(
             self._segments, clock, cold_bytes=config.cold_bytes, run_start=self.found.end

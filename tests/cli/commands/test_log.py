@@ -105,7 +105,7 @@ def test_check_as_json_has_every_finding(data: Path) -> None:
     report = json.loads(result.stdout)
     [finding] = report["damage"]
     assert finding["position"] == place
-    assert not finding["is_mendable"]
+    assert not finding["is_repairable"]
     assert not report["is_clean"]
     assert (report["log_start"], report["batch_count"]) == (0, 2)
 

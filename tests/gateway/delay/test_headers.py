@@ -7,7 +7,7 @@ from rockgate.gateway.delay.headers import (
     Wait,
     asked_of,
     open_batch,
-    open_politely,
+    open_in_steps,
     wait_of,
     waits_of,
     without_wait,
@@ -97,7 +97,7 @@ RECORDS = [
 
 def test_records_that_wait_are_told_with_the_time_they_are_due() -> None:
     body = build_batch(RECORDS, base_offset=0)
-    for opened in (open_batch(body), open_politely(body)):
+    for opened in (open_batch(body), open_in_steps(body)):
         assert waits_of(opened, TWO_LEVELS, 1_000) == [
             (1, due_after(1_000, 70)),
             (2, due_after(1_000, 5_000)),

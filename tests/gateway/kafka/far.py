@@ -22,7 +22,7 @@ from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.handler import Peer
 from rockgate.gateway.kafka.topics.catalog import NewTopic, Refusal, Refusals, TopicView
 from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
-from rockgate.gateway.kafka.topics.placement import NOBODY, CoordinatorType, LeaderRun, Node
+from rockgate.gateway.kafka.topics.placement import NO_NODE, CoordinatorType, LeaderRun, Node
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.offset_commit import (
@@ -130,7 +130,7 @@ class FarPlacement:
 
     def leaders(self, topic: TopicView, first: int, end: int) -> Iterator[LeaderRun]:
         for at in range(first, end):
-            yield LeaderRun(at, at + 1, (1, 2, NOBODY)[(at + self.version) % 3], 0)
+            yield LeaderRun(at, at + 1, (1, 2, NO_NODE)[(at + self.version) % 3], 0)
 
     async def coordinator(self, type_: CoordinatorType, key: str, peer: Peer) -> Node:
         await asyncio.sleep(0)

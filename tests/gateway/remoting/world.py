@@ -30,7 +30,7 @@ class FakeCaller:
         self.is_open = True
         self.told: list[tuple[int, Fields, Message]] = []
 
-    def tell(self, code: int, fields: Fields, body: Buffer = b"") -> None:
+    def send_oneway(self, code: int, fields: Fields, body: Buffer = b"") -> None:
         self.told.append((code, fields, decode(body)))
 
     def ask(self, code: int, fields: Fields, body: Buffer, seconds_max: float) -> object:

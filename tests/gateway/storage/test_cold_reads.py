@@ -21,11 +21,11 @@ def test_entries_from_before_the_start_are_cold_and_what_is_not_there_is_not() -
 async def test_what_was_brought_in_is_resident() -> None:
     world = world_before_and_after()
     cold = world.cold_reads.cold([world.queue().find(0)])
-    await world.cold_reads.bring_in(cold)
+    await world.cold_reads.load(cold)
     assert world.cold_reads.cold([world.queue().find(0)]) == []
 
 
 async def test_without_anything_cold_no_thread_is_asked() -> None:
     world = world_before_and_after()
     world.store.residency.fault_in = None  # type: ignore[assignment, method-assign]  # must not be called
-    await world.cold_reads.bring_in([])
+    await world.cold_reads.load([])

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from rockgate.gateway.storage.durability import Durability
-from rockgate.store.api.log import Told
+from rockgate.store.api.log import OnFlushed
 from rockgate.store.config import StoreConfig
 
 
@@ -17,15 +17,15 @@ class Log:
 @dataclass
 class Flusher:
     flushed: int = 0
-    waiting: list[Told] = field(default_factory=list)
+    waiting: list[OnFlushed] = field(default_factory=list)
 
-    def when_flushed(self, position: int, told: Told) -> None:
-        self.waiting.append(told)
+    def when_flushed(self, position: int, callback: OnFlushed) -> None:
+        self.waiting.append(callback)
 
     def flush(self, position: int) -> None:
         self.flushed = position
-        for told in self.waiting:
-            told(None)
+        for callback in self.waiting:
+            callback(None)
 
 
 @dataclass

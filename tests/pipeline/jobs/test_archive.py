@@ -18,7 +18,7 @@ from rockgate.pipeline.files.archive import Part
 from rockgate.pipeline.files.compaction import Merging
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.jobs.archive import Options, run
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 
 pytestmark = MARKS
@@ -36,7 +36,7 @@ def numbers(frame: DataFrame) -> list[int]:
 
 
 def test_nothing_of_a_record_is_lost(
-    spark: SparkSession, cluster: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap, 2)
     records = [
@@ -45,7 +45,7 @@ def test_nothing_of_a_record_is_lost(
         Record(value=b"", key=None, timestamp=NOON_MS + DAY_MS + 1, partition=1),
     ]
     send(cluster.bootstrap, topic, records)
-    run(spark, options(cluster, topic, tmp_path), teller)
+    run(spark, options(cluster, topic, tmp_path), reporter)
     rows = archive.read(spark, str(tmp_path)).orderBy("partition", "offset").collect()
     offsets = [0, 0, 1]
     for row, record, offset in zip(rows, records, offsets, strict=True):
@@ -59,23 +59,23 @@ def test_nothing_of_a_record_is_lost(
 
 
 def test_a_rerun_archives_what_came_since_and_nothing_twice(
-    spark: SparkSession, cluster: Cluster, teller: Teller, told: io.StringIO, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, told: io.StringIO, tmp_path: Path
 ) -> None:
     topic, sent = new_topic(cluster.bootstrap, 2), 0
     chosen = options(cluster, topic, tmp_path, reading=Reading(offsets_per_batch=40))
     for more in (100, 0, 30):
         send(cluster.bootstrap, topic, numbered(more, 2, start=sent))
         sent += more
-        run(spark, chosen, teller)
+        run(spark, chosen, reporter)
         assert numbers(archive.read(spark, str(tmp_path))) == list(range(sent))
-    assert teller.records == 130
+    assert reporter.records == 130
     assert "130 total" in told.getvalue()
     # As any reader of Parquet sees it, the job's own folders left out.
     assert numbers(spark.read.parquet(str(tmp_path))) == list(range(sent))
 
 
 def test_small_files_are_merged_and_a_reader_sees_every_record_once(
-    spark: SparkSession, cluster: Cluster, teller: Teller, told: io.StringIO, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, told: io.StringIO, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap)
     send(cluster.bootstrap, topic, (Record(value=b"%d" % n, timestamp=NOON_MS) for n in range(50)))
@@ -86,7 +86,7 @@ def test_small_files_are_merged_and_a_reader_sees_every_record_once(
         reading=Reading(offsets_per_batch=10),
         merging=Merging(files_min=4),
     )
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     files = Files(spark, str(tmp_path))
     assert [(part.first, part.last) for part in archive.live(files)] == [(0, 39), (40, 49)]
     assert len(list(tmp_path.glob("topic=*/date=*/*.parquet"))) == 2
@@ -141,43 +141,43 @@ def test_a_merge_that_is_interrupted_shows_every_record_once(
 
 
 def test_a_batch_that_is_done_again_changes_nothing(
-    spark: SparkSession, cluster: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap, 2)
     send(cluster.bootstrap, topic, numbered(40, 2))
-    run(spark, options(cluster, topic, tmp_path), teller)
+    run(spark, options(cluster, topic, tmp_path), reporter)
     # As after kill -9 between the last rename and the note that the batch is done.
     for kept in (tmp_path / "_checkpoint" / "commits").glob("*0*"):
         kept.unlink()
     before = {path.name for path in tmp_path.glob("topic=*/date=*/*.parquet")}
-    run(spark, options(cluster, topic, tmp_path), teller)
+    run(spark, options(cluster, topic, tmp_path), reporter)
     assert {path.name for path in tmp_path.glob("topic=*/date=*/*.parquet")} == before
     assert numbers(spark.read.parquet(str(tmp_path))) == list(range(40))
 
 
 def test_an_unknown_topic_and_a_wrong_server_are_told(
-    spark: SparkSession, cluster: Cluster, server: RunningServer, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, server: RunningServer, reporter: Reporter, tmp_path: Path
 ) -> None:
     with pytest.raises(UnknownTopic, match="Topic is-not-there does not exist at 127"):
-        run(spark, options(cluster, "is-not-there", tmp_path), teller)
+        run(spark, options(cluster, "is-not-there", tmp_path), reporter)
     host, port = server.address("http")
     quick = {"default.api.timeout.ms": "1500", "request.timeout.ms": "1000"}
     wrong = Cluster(bootstrap=f"{host}:{port}", options=quick)
     with pytest.raises(NotReachable, match=f"No Kafka server responds at {host}:{port}"):
-        run(spark, options(wrong, "t", tmp_path), teller)
+        run(spark, options(wrong, "t", tmp_path), reporter)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_checkpoint_of_other_topics_is_refused(
-    spark: SparkSession, cluster: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     one, two = new_topic(cluster.bootstrap), new_topic(cluster.bootstrap)
     send(cluster.bootstrap, one, numbered(3))
-    run(spark, options(cluster, one, tmp_path), teller)
+    run(spark, options(cluster, one, tmp_path), reporter)
     with pytest.raises(
         WrongCheckpoint, match=f"created with topics={one}, but this run has topics={two}"
     ):
-        run(spark, options(cluster, two, tmp_path), teller)
+        run(spark, options(cluster, two, tmp_path), reporter)
     assert numbers(archive.read(spark, str(tmp_path))) == [0, 1, 2]
 
 

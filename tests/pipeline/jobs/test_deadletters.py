@@ -27,7 +27,7 @@ from rockgate.pipeline.files import checkpoint
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.jobs import deadletters as job
 from rockgate.pipeline.jobs.deadletters import Options, letters, records, run, summary
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark import kafka
 from rockgate.pipeline.spark.kafka import Cluster
 from rockgate.protocol.remoting.properties import RETRY_MARKS
@@ -208,7 +208,7 @@ def test_the_command_prints_a_table_and_writes_parquet(
 def test_letters_go_back_once_with_key_headers_and_null(
     spark: SparkSession,
     cluster: Cluster,
-    teller: Teller,
+    reporter: Reporter,
     told: io.StringIO,
     buried: str,
     tmp_path: Path,
@@ -224,11 +224,11 @@ def test_letters_go_back_once_with_key_headers_and_null(
 
     monkeypatch.setattr(kafka, "write", killed)
     with pytest.raises(RuntimeError, match="killed"):
-        run(spark, chosen, teller)
+        run(spark, chosen, reporter)
     monkeypatch.setattr(kafka, "write", write)
     assert checkpoint.unfinished_batch(Files(spark, chosen.checkpoint)) == 0
-    run(spark, chosen, teller)
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
+    run(spark, chosen, reporter)
     assert "resent 4" in told.getvalue()
     assert "resent 0" in told.getvalue()
     found = read_topic(cluster.bootstrap, buried, before + 4, 2)[8:]
@@ -245,17 +245,17 @@ def test_letters_go_back_once_with_key_headers_and_null(
         ("__RESENT_FROM", b"mail/0/2"),
     ]
     with pytest.raises(WrongCheckpoint, match="where"):
-        run(spark, options(cluster, tmp_path), teller)
+        run(spark, options(cluster, tmp_path), reporter)
 
 
 def test_letters_can_wait_before_they_come(
-    spark: SparkSession, server: RunningServer, cluster: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, server: RunningServer, cluster: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     create_topic(server.bootstrap, "letters-later", 2, {"message.type": "MIXED"})
     bury(server, "letters-later", "patient", 3)
     chosen = replace(options(cluster, tmp_path, delay_ms=2_000), groups=("patient",))
     began = datetime.now(UTC)
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     consumer = Consumer({"bootstrap.servers": server.bootstrap, "group.id": "waiting"})
     consumer.assign([TopicPartition("letters-later", 1, 8)])
     found: list[Message] = []
@@ -272,16 +272,16 @@ def test_letters_can_wait_before_they_come(
 
 
 def test_what_makes_no_sense_is_said_before_anything_is_sent(
-    spark: SparkSession, cluster: Cluster, teller: Teller, buried: str, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, buried: str, tmp_path: Path
 ) -> None:
     with pytest.raises(BadOption, match="--where"):
-        run(spark, options(cluster, tmp_path, where="nothing = 1"), teller)
+        run(spark, options(cluster, tmp_path, where="nothing = 1"), reporter)
     with pytest.raises(BadOption, match="--checkpoint"):
-        run(spark, Options(cluster=cluster, is_resending=True), teller)
+        run(spark, Options(cluster=cluster, is_resending=True), reporter)
     with pytest.raises(BadOption, match=r"message\.type=NORMAL, which does not delay records"):
-        run(spark, options(cluster, tmp_path, delay_ms=1000), teller)
+        run(spark, options(cluster, tmp_path, delay_ms=1000), reporter)
     with Admin(spark, cluster) as admin:
         progress = Files(spark, str(tmp_path / "gone"))
-        step = job.Step(spark, options(cluster, tmp_path), admin, progress, teller)
+        step = job.Step(spark, options(cluster, tmp_path), admin, progress, reporter)
         with pytest.raises(UnknownTopic, match="Original topic gone no longer exists"):
             step(source(spark, row(0, dead(0, "gone"))), 0)

@@ -17,7 +17,7 @@ from tests.spark import MARKS, Record, grow_topic, new_topic, numbered, read_top
 
 from rockgate.pipeline.errors import BadOption, UnknownTopic
 from rockgate.pipeline.jobs.mirror import OFFSET_HEADER, TIMESTAMP_HEADER, Options, records, run
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 
 pytestmark = MARKS
@@ -51,7 +51,7 @@ def test_records_keep_their_partition_key_headers_and_time(
     spark: SparkSession,
     cluster: Cluster,
     other: Cluster,
-    teller: Teller,
+    reporter: Reporter,
     told: io.StringIO,
     tmp_path: Path,
 ) -> None:
@@ -67,7 +67,7 @@ def test_records_keep_their_partition_key_headers_and_time(
         for n in range(60)
     ]
     send(cluster.bootstrap, topic, sent)
-    run(spark, options(cluster, other, topic, tmp_path), teller)
+    run(spark, options(cluster, other, topic, tmp_path), reporter)
     found = read_topic(other.bootstrap, topic, 60, 3)
     assert [as_sent(message) for message in found] == [
         (r.partition, o, r.key, r.value, r.headers, r.timestamp)
@@ -82,15 +82,15 @@ def test_records_keep_their_partition_key_headers_and_time(
 
 
 def test_a_rerun_goes_on_and_follows_new_partitions(
-    spark: SparkSession, cluster: Cluster, other: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, other: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap, 1)
     send(cluster.bootstrap, topic, numbered(10))
     chosen = options(cluster, other, topic, tmp_path, to="copy.{topic}")
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     grow_topic(cluster.bootstrap, topic, 2)
     send(cluster.bootstrap, topic, numbered(10, 2, start=10))
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     found = read_topic(other.bootstrap, f"copy.{topic}", 20, 2)
     assert [(m.partition(), m.value()) for m in found] == [
         *((0, b"%d" % n) for n in [*range(10), *range(10, 20, 2)]),
@@ -102,26 +102,26 @@ def test_what_a_killed_run_had_written_is_not_written_again(
     spark: SparkSession,
     cluster: Cluster,
     other: Cluster,
-    teller: Teller,
+    reporter: Reporter,
     told: io.StringIO,
     tmp_path: Path,
 ) -> None:
     topic = new_topic(cluster.bootstrap, 2)
     send(cluster.bootstrap, topic, numbered(40, 2))
     chosen = options(cluster, other, topic, tmp_path)
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     # As after kill -9 when all of a batch was written, and the note that it is done was not.
     for kept in (tmp_path / "checkpoint" / "commits").glob("*0*"):
         kept.unlink()
     send(cluster.bootstrap, topic, numbered(10, 2, start=40))
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     found = read_topic(other.bootstrap, topic, 50, 2)
     assert sorted(int(m.value()) for m in found) == list(range(50))
     assert "skipped what the interrupted run wrote" in told.getvalue()
 
 
 def test_it_can_begin_where_a_group_has_committed(
-    spark: SparkSession, cluster: Cluster, other: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, other: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap, 2)
     send(cluster.bootstrap, topic, numbered(20, 2))
@@ -131,19 +131,19 @@ def test_it_can_begin_where_a_group_has_committed(
     finally:
         consumer.close()
     start = Reading(start="group:moving")
-    run(spark, options(cluster, other, topic, tmp_path, reading=start), teller)
+    run(spark, options(cluster, other, topic, tmp_path, reading=start), reporter)
     found = read_topic(other.bootstrap, topic, 13, 2)
     assert [m.value() for m in found if m.partition() == 0] == [b"14", b"16", b"18"]
     with pytest.raises(BadOption, match="Group nobody has no committed offsets for"):
         start = Reading(start="group:nobody")
-        run(spark, options(cluster, other, topic, tmp_path / "b", reading=start), teller)
+        run(spark, options(cluster, other, topic, tmp_path / "b", reading=start), reporter)
 
 
 def test_mistakes_are_told(
-    spark: SparkSession, cluster: Cluster, other: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, other: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     with pytest.raises(UnknownTopic, match="Topic nowhere does not exist at"):
-        run(spark, options(cluster, other, "nowhere", tmp_path), teller)
+        run(spark, options(cluster, other, "nowhere", tmp_path), reporter)
     with pytest.raises(UnknownTopic, match="matches nothing-at-all"):
         chosen = Options(
             source=cluster,
@@ -151,9 +151,9 @@ def test_mistakes_are_told(
             topics=Topics(pattern="nothing-at-all"),
             checkpoint=str(tmp_path),
         )
-        run(spark, chosen, teller)
+        run(spark, chosen, reporter)
     with pytest.raises(BadOption, match="Source and target are the same"):
-        run(spark, options(cluster, cluster, "t", tmp_path), teller)
+        run(spark, options(cluster, cluster, "t", tmp_path), reporter)
 
 
 def test_records_are_a_function_of_records_alone(spark: SparkSession) -> None:
@@ -179,7 +179,7 @@ def test_records_are_a_function_of_records_alone(spark: SparkSession) -> None:
 def test_a_real_kafka_is_mirrored(
     spark: SparkSession,
     cluster: Cluster,
-    teller: Teller,
+    reporter: Reporter,
     tmp_path: Path,
     apache: Cluster,
     is_inward: bool,
@@ -187,7 +187,7 @@ def test_a_real_kafka_is_mirrored(
     source, target = (apache, cluster) if is_inward else (cluster, apache)
     topic = new_topic(source.bootstrap, 4)
     send(source.bootstrap, topic, numbered(1000, 4), **{"compression.type": "zstd"})
-    run(spark, options(source, target, topic, tmp_path), teller)
+    run(spark, options(source, target, topic, tmp_path), reporter)
     found = read_topic(target.bootstrap, topic, 1000, 4)
     assert [as_sent(message)[:4] for message in found] == [
         (p, o, b"k%d" % n, b"%d" % n) for p in range(4) for o in range(250) for n in [o * 4 + p]

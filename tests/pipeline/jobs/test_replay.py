@@ -22,7 +22,7 @@ from rockgate.pipeline.files.archive import Part
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.jobs import replay
 from rockgate.pipeline.jobs.replay import Options, Selection, plan, records, run
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark import kafka
 from rockgate.pipeline.spark.kafka import Cluster
 from rockgate.pipeline.stream import Stopping
@@ -74,19 +74,19 @@ def expected(numbers: list[int]) -> list[tuple[int, bytes, bytes, Any]]:
 
 
 def test_keys_headers_partitions_and_their_order_are_kept(
-    spark: SparkSession, cluster: Cluster, teller: Teller, archived: Path, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, archived: Path, tmp_path: Path
 ) -> None:
     chosen = options(cluster, archived, "again.{topic}", tmp_path, step_records=25)
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     found = read_topic(cluster.bootstrap, "again.shop", COUNT, 3)
     assert told_of(found) == expected(list(range(COUNT)))
     # A rerun finds nothing left to do.
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     read_topic(cluster.bootstrap, "again.shop", COUNT, 3)
 
 
 def test_a_time_range_and_a_condition_choose(
-    spark: SparkSession, cluster: Cluster, teller: Teller, archived: Path, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, archived: Path, tmp_path: Path
 ) -> None:
     selection = Selection(
         topics=("shop",),
@@ -98,7 +98,7 @@ def test_a_time_range_and_a_condition_choose(
     chosen = options(
         cluster, archived, topic, tmp_path, selection=selection, timestamp_header="sent"
     )
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     numbers = list(range(10, 50, 2))
     found = read_topic(cluster.bootstrap, topic, len(numbers), 3)
     assert told_of(found) == [
@@ -108,11 +108,11 @@ def test_a_time_range_and_a_condition_choose(
 
 
 def test_with_a_delay_records_appear_that_long_after_they_were_written(
-    spark: SparkSession, cluster: Cluster, teller: Teller, archived: Path, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, archived: Path, tmp_path: Path
 ) -> None:
     chosen = options(cluster, archived, "later.{topic}", tmp_path, delay_ms=2_000)
     began_ms = time.time() * 1000
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     each = COUNT // 3
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "looks"})
 
@@ -131,11 +131,11 @@ def test_with_a_delay_records_appear_that_long_after_they_were_written(
 
 
 def test_a_delay_is_refused_where_records_would_not_wait(
-    spark: SparkSession, cluster: Cluster, teller: Teller, archived: Path, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, archived: Path, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap, 3)
     with pytest.raises(BadOption) as refused:
-        run(spark, options(cluster, archived, topic, tmp_path, delay_ms=1), teller)
+        run(spark, options(cluster, archived, topic, tmp_path, delay_ms=1), reporter)
     assert f"Topic {topic} has message.type=NORMAL" in str(refused.value)
     assert f"rockgate topics alter {topic} --config message.type=MIXED" in str(refused.value)
     read_topic(cluster.bootstrap, topic, 0, 3)
@@ -144,7 +144,7 @@ def test_a_delay_is_refused_where_records_would_not_wait(
 def test_a_replay_that_is_stopped_goes_on_without_a_gap_or_a_repetition(
     spark: SparkSession,
     cluster: Cluster,
-    teller: Teller,
+    reporter: Reporter,
     told: io.StringIO,
     archived: Path,
     tmp_path: Path,
@@ -155,16 +155,16 @@ def test_a_replay_that_is_stopped_goes_on_without_a_gap_or_a_repetition(
     def stop_in_the_second_step(*arguments: Any) -> None:
         write(*arguments)
         if "step 0" in told.getvalue():
-            stopping.wish()
+            stopping.request()
 
     monkeypatch.setattr(kafka, "write", stop_in_the_second_step)
     chosen = options(cluster, archived, topic, tmp_path, step_records=15)
     with pytest.raises(
         Stopped, match=r"^stopped with 30 offsets left; run the same command to continue"
     ):
-        run(spark, chosen, teller, stopping)
+        run(spark, chosen, reporter, stopping)
     read_topic(cluster.bootstrap, topic, 30, 3)
-    run(spark, chosen, teller, Stopping())
+    run(spark, chosen, reporter, Stopping())
     found = read_topic(cluster.bootstrap, topic, COUNT, 3)
     assert told_of(found) == expected(list(range(COUNT)))
 
@@ -172,7 +172,7 @@ def test_a_replay_that_is_stopped_goes_on_without_a_gap_or_a_repetition(
 def test_a_rate_makes_steps_and_pauses(
     spark: SparkSession,
     cluster: Cluster,
-    teller: Teller,
+    reporter: Reporter,
     archived: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -182,34 +182,34 @@ def test_a_rate_makes_steps_and_pauses(
     # The clock stands still: what is sent is then always ahead of its time.
     monkeypatch.setattr(replay, "time", SimpleNamespace(monotonic=lambda: 0.0))
     topic = new_topic(cluster.bootstrap, 3)
-    run(spark, options(cluster, archived, topic, tmp_path, rate=15), teller)
+    run(spark, options(cluster, archived, topic, tmp_path, rate=15), reporter)
     assert pauses == [2.0, 4.0]
     read_topic(cluster.bootstrap, topic, COUNT, 3)
 
 
 def test_mistakes_are_told_before_anything_is_written(
-    spark: SparkSession, cluster: Cluster, teller: Teller, archived: Path, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, archived: Path, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap, 3)
     with pytest.raises(UnknownTopic, match="No records of bar are archived"):
         selection = Selection(topics=("bar",))
-        run(spark, options(cluster, archived, topic, tmp_path, selection=selection), teller)
+        run(spark, options(cluster, archived, topic, tmp_path, selection=selection), reporter)
     with pytest.raises(BadOption, match=r"Invalid --where: .*colour"):
         selection = Selection(where="colour = 'red'")
-        run(spark, options(cluster, archived, topic, tmp_path, selection=selection), teller)
+        run(spark, options(cluster, archived, topic, tmp_path, selection=selection), reporter)
     with pytest.raises(Stopped):
-        run(spark, options(cluster, archived, topic, tmp_path), teller, _stopped())
+        run(spark, options(cluster, archived, topic, tmp_path), reporter, _stopped())
     with pytest.raises(
         WrongCheckpoint, match="created with where=, but this run has where=partition"
     ):
         selection = Selection(where="partition = 1")
-        run(spark, options(cluster, archived, topic, tmp_path, selection=selection), teller)
+        run(spark, options(cluster, archived, topic, tmp_path, selection=selection), reporter)
     read_topic(cluster.bootstrap, topic, 0, 3)
 
 
 def _stopped() -> Stopping:
     stopping = Stopping()
-    stopping.wish()
+    stopping.request()
     return stopping
 
 

@@ -13,7 +13,7 @@ from tests.spark import MARKS, Record, new_topic, numbered, read_topic, send
 
 from rockgate.pipeline.errors import BadOption, UnknownTopic
 from rockgate.pipeline.jobs.run import Options, load, run
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark.kafka import Cluster
 
 pytestmark = MARKS
@@ -42,13 +42,13 @@ def options(cluster: Cluster, function: str, inputs: list[str], out: str, place:
 
 @pytest.mark.long
 def test_a_function_is_run_over_what_comes_and_over_nothing_twice(
-    spark: SparkSession, cluster: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     source, sink = new_topic(cluster.bootstrap, 2), new_topic(cluster.bootstrap, 2)
     chosen = options(cluster, f"{HERE}:shout", [source], sink, tmp_path)
     for start in (0, 10):
         send(cluster.bootstrap, source, numbered(10, 2, start=start))
-        run(spark, chosen, teller)
+        run(spark, chosen, reporter)
     found = read_topic(cluster.bootstrap, sink, 20, 2)
     assert [(m.partition(), m.key(), m.value()) for m in found] == [
         (p, b"k%d" % n, b"V%d" % n) for p in range(2) for n in range(p, 20, 2)
@@ -58,7 +58,7 @@ def test_a_function_is_run_over_what_comes_and_over_nothing_twice(
 def test_orders_are_joined_with_their_payments(
     spark: SparkSession,
     cluster: Cluster,
-    teller: Teller,
+    reporter: Reporter,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -87,7 +87,7 @@ def test_orders_are_joined_with_their_payments(
         [payment(1, 250, 1200), payment(2, 299, 1200), payment(3, 100, late_ms)],
     )
     chosen = options(cluster, "orders:paid", [orders, payments], paid, tmp_path)
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     [message] = read_topic(cluster.bootstrap, paid, 1, 2)
     assert message.key() == b"1"
     assert json.loads(message.value()) == {
@@ -99,7 +99,7 @@ def test_orders_are_joined_with_their_payments(
     }
     # The second order is paid in full by and by: its state was kept in the checkpoint.
     send(cluster.bootstrap, payments, [payment(2, 300, 5000)])
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     assert {m.key() for m in read_topic(cluster.bootstrap, paid, 2, 2)} == {b"1", b"2"}
 
 
@@ -117,7 +117,7 @@ def test_orders_are_joined_with_their_payments(
 def test_a_function_that_does_not_fit_is_refused(
     spark: SparkSession,
     cluster: Cluster,
-    teller: Teller,
+    reporter: Reporter,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     function: str,
@@ -126,15 +126,15 @@ def test_a_function_that_does_not_fit_is_refused(
     monkeypatch.syspath_prepend(str(EXAMPLES))
     topic = new_topic(cluster.bootstrap)
     with pytest.raises(BadOption, match=told):
-        run(spark, options(cluster, function, [topic], "out", tmp_path), teller)
+        run(spark, options(cluster, function, [topic], "out", tmp_path), reporter)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_topic_is_told(
-    spark: SparkSession, cluster: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     with pytest.raises(UnknownTopic, match="Topic nowhere does not exist at"):
-        run(spark, options(cluster, f"{HERE}:shout", ["nowhere"], "out", tmp_path), teller)
+        run(spark, options(cluster, f"{HERE}:shout", ["nowhere"], "out", tmp_path), reporter)
 
 
 def test_a_function_is_found_by_its_name() -> None:

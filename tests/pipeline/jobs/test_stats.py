@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.jobs.stats import Options, lag_rows, latency, run, windows
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark.kafka import Cluster, Topics
 from rockgate.pipeline.stream import Pace, Stopping
 
@@ -80,7 +80,7 @@ def test_lag_is_what_lies_behind_the_committed_offset() -> None:
 
 
 def test_figures_go_to_files_to_a_topic_and_to_a_page(
-    spark: SparkSession, cluster: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     topic, out = new_topic(cluster.bootstrap, 2), new_topic(cluster.bootstrap)
     send(
@@ -102,7 +102,7 @@ def test_figures_go_to_files_to_a_topic_and_to_a_page(
         to_topic=out,
         report=str(page),
     )
-    run(spark, chosen, teller)
+    run(spark, chosen, reporter)
     kept = spark.read.parquet(str(tmp_path / "out" / "windows")).orderBy("start").collect()
     assert [(row.topic, row.records, row.bytes) for row in kept] == [
         (topic, 60, 600),
@@ -123,7 +123,7 @@ def test_figures_go_to_files_to_a_topic_and_to_a_page(
 
 @pytest.mark.long
 def test_following_gives_each_window_once_when_it_is_over(
-    spark: SparkSession, cluster: Cluster, teller: Teller, tmp_path: Path
+    spark: SparkSession, cluster: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap)
     chosen = Options(
@@ -145,18 +145,18 @@ def test_following_gives_each_window_once_when_it_is_over(
             return []
         return sorted((int(row.start.timestamp() * 1000) - BASE_MS, row.records) for row in rows)
 
-    thread = threading.Thread(target=run, args=(spark, chosen, teller, stopping))
+    thread = threading.Thread(target=run, args=(spark, chosen, reporter, stopping))
     thread.start()
     try:
         wait_until(lambda: len(kept()) >= 3 or not thread.is_alive(), "three windows are over", 60)
     finally:
-        stopping.wish()
+        stopping.request()
         thread.join()
     assert kept() == [(0, 3), (60_000, 3), (120_000, 3)]
 
 
 def test_figures_need_a_place_to_go_to(
-    spark: SparkSession, cluster: Cluster, teller: Teller
+    spark: SparkSession, cluster: Cluster, reporter: Reporter
 ) -> None:
     with pytest.raises(BadOption, match="Give an output: "):
-        run(spark, Options(cluster=cluster, topics=Topics(names=("t",))), teller)
+        run(spark, Options(cluster=cluster, topics=Topics(names=("t",))), reporter)

@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Callable
 
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 
 
 class Screen(io.StringIO):
@@ -21,10 +21,10 @@ def clock(*seconds: float) -> Callable[[], float]:
 
 def test_each_step_is_a_line_in_a_file() -> None:
     out = io.StringIO()
-    teller = Teller("archive", out=out, clock=clock(0, 2, 3, 4))
-    teller.step(0, 1000)
-    teller.step(1, 500, "2 s behind")
-    teller.done("archived")
+    reporter = Reporter("archive", out=out, clock=clock(0, 2, 3, 4))
+    reporter.step(0, 1000)
+    reporter.step(1, 500, "2 s behind")
+    reporter.done("archived")
     assert out.getvalue().splitlines() == [
         "archive: step 0: 1,000 records in 2.0 s (500/s), 1,000 total",
         "archive: step 1: 500 records in 1.0 s (500/s), 1,500 total; 2 s behind",
@@ -34,20 +34,20 @@ def test_each_step_is_a_line_in_a_file() -> None:
 
 def test_steps_overwrite_each_other_on_a_terminal_and_other_words_do_not() -> None:
     out = Screen()
-    teller = Teller("archive", out=out, clock=clock(0, 1, 2, 3))
-    teller.step(0, 1)
-    teller.step(1, 1)
-    teller.say("merged")
+    reporter = Reporter("archive", out=out, clock=clock(0, 1, 2, 3))
+    reporter.step(0, 1)
+    reporter.step(1, 1)
+    reporter.say("merged")
     assert out.getvalue().count("\r") == 2
     assert out.getvalue().endswith("total\narchive: merged\n")
 
 
 def test_programs_get_objects() -> None:
     out = io.StringIO()
-    teller = Teller("archive", out=out, is_json=True, clock=clock(0, 2, 3))
-    teller.say("created", topic="t")
-    teller.step(0, 10)
-    teller.done()
+    reporter = Reporter("archive", out=out, is_json=True, clock=clock(0, 2, 3))
+    reporter.say("created", topic="t")
+    reporter.step(0, 10)
+    reporter.done()
     events = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [event["event"] for event in events] == ["created", "step", "done"]
     assert events[1] | {"rate": 5.0} == events[1]
@@ -55,8 +55,8 @@ def test_programs_get_objects() -> None:
 
 def test_quiet_leaves_the_last_line() -> None:
     out = io.StringIO()
-    teller = Teller("archive", out=out, is_quiet=True, clock=clock(0, 1, 2))
-    teller.say("x")
-    teller.step(0, 7)
-    teller.done()
+    reporter = Reporter("archive", out=out, is_quiet=True, clock=clock(0, 1, 2))
+    reporter.say("x")
+    reporter.step(0, 7)
+    reporter.done()
     assert out.getvalue() == "archive: 7 records in 2.0 s\n"

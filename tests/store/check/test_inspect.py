@@ -130,7 +130,7 @@ def test_a_flipped_bit_in_any_field_of_an_entry_is_found(kind: str, field: str) 
         flip(disk, COMMITLOG, segment_name(start), place, mask)
         report = report_on(disk)
         assert not report.is_clean
-        [finding] = [each for each in report.damage if not each.is_mendable]
+        [finding] = [each for each in report.damage if not each.is_repairable]
         assert finding.file == f"/commitlog/{start:020d}"
         assert finding.position == piece.position
         assert finding.reason
@@ -146,7 +146,7 @@ def test_a_flipped_bit_in_any_byte_of_a_message_is_found() -> None:
     for place in range(piece.size):
         disk = keeping.disk.killed()
         flip(disk, COMMITLOG, segment_name(start), piece.position % SEGMENT + place)
-        [finding] = [each for each in report_on(disk).damage if not each.is_mendable]
+        [finding] = [each for each in report_on(disk).damage if not each.is_repairable]
         assert finding.position == piece.position, place
 
 
@@ -279,7 +279,7 @@ def test_a_flipped_bit_anywhere_in_a_file_is_found(folder: str) -> None:
     for name, at, report in _flip_some(folder, seeded(), budget("flips")):
         [finding] = report.damage
         assert finding.file == f"/{folder}/{name}", at
-        assert finding.is_mendable
+        assert finding.is_repairable
 
 
 def test_a_flipped_bit_in_a_checkpoint_slot_is_found() -> None:
@@ -298,7 +298,7 @@ def test_a_checkpoint_without_a_whole_slot_is_found() -> None:
     for slot in (0, 4096):
         flip(keeping.disk, "", "checkpoint", slot + 20)
     report = report_on(keeping.disk)
-    assert [each.is_mendable for each in report.damage] == [False, False]
+    assert [each.is_repairable for each in report.damage] == [False, False]
     assert "the other slot is invalid too" in report.damage[0].reason
     with pytest.raises(StoreCorrupt):
         keeping.open()
@@ -343,7 +343,7 @@ def test_a_unit_that_points_elsewhere_is_found_though_its_checksums_hold() -> No
     report = report_on(keeping.disk)
     findings = [each for each in report.damage if "queueindex" in each.file]
     assert any("is not at position 77" in each.reason for each in findings)
-    assert all(each.is_mendable for each in findings)
+    assert all(each.is_repairable for each in findings)
 
 
 # Snapshots
@@ -355,7 +355,7 @@ def test_a_log_that_begins_later_without_a_whole_snapshot_is_found() -> None:
     for name in directory.names():
         flip(keeping.disk, "snapshots", name, 30)
     report = report_on(keeping.disk)
-    assert [each.is_mendable for each in report.damage] == [True, True, False]
+    assert [each.is_repairable for each in report.damage] == [True, True, False]
     assert "there is no valid snapshot" in report.damage[-1].reason
     with pytest.raises(StoreCorrupt):
         keeping.open()

@@ -76,5 +76,5 @@ def test_a_snapshot_of_a_later_release_is_no_damage_that_mends_itself() -> None:
     [(_, header, damage), _] = list(check_snapshots(directory))
     assert header is None
     assert damage is not None
-    assert not damage.is_mendable
+    assert not damage.is_repairable
     assert "99" in damage.reason

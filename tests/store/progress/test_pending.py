@@ -121,11 +121,11 @@ def test_a_key_is_in_one_place_and_the_newest_record_wins(
         elif what == "begin" and not pending.is_draining:
             pending.begin_round()
         else:
-            helds: list[Held] = pending.take(2)
+            held_commits: list[Held] = pending.take(2)
             if what == "give up":
-                pending.give_up_round(helds)
+                pending.give_up_round(held_commits)
                 continue
-            for held in helds:
+            for held in held_commits:
                 for taken, record in held.queues.items():
                     assert model.pop((held.group, held.topic_id, taken)) == record
     found = [(group, *rest) for group in pending.groups() for rest in pending.of(group)]

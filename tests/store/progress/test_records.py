@@ -20,9 +20,9 @@ from rockgate.store.progress.records import (
     decode,
     encode_commits,
     encode_removals,
+    is_same_commit,
     pack_record,
     position_key,
-    says_the_same,
     unpack_record,
 )
 from rockgate.store.state.fold import CHANGE_SIZE_MAX
@@ -60,37 +60,37 @@ def test_comparing_a_record_with_a_position_compares_their_age(
 
 def test_a_commit_says_the_same_whatever_its_time_and_place_in_the_log() -> None:
     record = position_key(5) + pack_record(Commit(ID, 0, 7, 1, "m"), 1000)
-    assert says_the_same(record, pack_record(Commit(ID, 0, 7, 1, "m"), 2000))
+    assert is_same_commit(record, pack_record(Commit(ID, 0, 7, 1, "m"), 2000))
     for other in (
         Commit(ID, 0, 8, 1, "m"),
         Commit(ID, 0, 7, 2, "m"),
         Commit(ID, 0, 7, 1, "n"),
         Commit(ID, 0, 7, 1, "m", 5),
     ):
-        assert not says_the_same(record, pack_record(other, 1000))
+        assert not is_same_commit(record, pack_record(other, 1000))
 
 
 def test_commits_and_removals_read_back_as_they_were_written() -> None:
-    helds = [Held("g", ID, {0: b"zero", 7: b"seven"}), Held("h", ID, {1: b"one"})]
-    [body] = encode_commits(helds)
-    assert decode(change_at(0, PROGRESS_TOPIC, body)) == (ProgressRecordKind.COMMIT, helds)
+    held_commits = [Held("g", ID, {0: b"zero", 7: b"seven"}), Held("h", ID, {1: b"one"})]
+    [body] = encode_commits(held_commits)
+    assert decode(change_at(0, PROGRESS_TOPIC, body)) == (ProgressRecordKind.COMMIT, held_commits)
     removals = [Removed("g"), Removed("g", ID), Removed("h", ID, [1, 2])]
     [body] = encode_removals(removals)
     assert decode(change_at(0, PROGRESS_TOPIC, body)) == (ProgressRecordKind.REMOVE, removals)
 
 
 def test_commits_too_large_for_one_change_are_several_that_fit() -> None:
-    helds = [
+    held_commits = [
         Held("g", ID, dict.fromkeys(range(50_000), b"x" * 40)),
         Held("h", ID, {queue_id: b"x" * 30_000 for queue_id in range(100)}),
     ]
-    bodies = list(encode_commits(helds))
+    bodies = list(encode_commits(held_commits))
     assert max(map(len, bodies)) <= CHANGE_SIZE_MAX
     found: dict[str, dict[int, bytes]] = {"g": {}, "h": {}}
     for body in bodies:
         for held in decode(change_at(0, PROGRESS_TOPIC, body))[1]:
             found[held.group].update(held.queues)
-    assert found == {held.group: held.queues for held in helds}
+    assert found == {held.group: held.queues for held in held_commits}
 
 
 def test_removals_too_large_for_one_change_are_several_that_fit() -> None:

@@ -9,7 +9,7 @@ from rockgate.store.clock import ManualClock
 from rockgate.store.policy import QueuePolicy
 from rockgate.store.state.topic import Topic
 from rockgate.store.state.topicchanges import Created
-from rockgate.store.upkeep.expiry import DOUBT_MS, JUMP_MS, BelievedTime, limits_of
+from rockgate.store.upkeep.expiry import DOUBT_MS, JUMP_MS, TrustedTime, limits_of
 
 
 def topic(policy: QueuePolicy) -> Topic:
@@ -66,7 +66,7 @@ def test_a_policy_is_read_once_for_each_config() -> None:
 
 def test_time_that_passes_is_believed() -> None:
     clock = ManualClock()
-    time = BelievedTime(clock)
+    time = TrustedTime(clock)
     for _ in range(5):
         clock.advance(100 * HOUR_MS)
         assert time.now_ms() == clock.now_ms()
@@ -74,14 +74,14 @@ def test_time_that_passes_is_believed() -> None:
 
 def test_a_clock_that_is_set_back_is_believed_at_once() -> None:
     clock = ManualClock()
-    time = BelievedTime(clock)
+    time = TrustedTime(clock)
     clock.step(-HOUR_MS)
     assert time.now_ms() == clock.now_ms()
 
 
 def test_a_clock_that_is_corrected_a_little_is_believed_at_once() -> None:
     clock = ManualClock()
-    time = BelievedTime(clock)
+    time = TrustedTime(clock)
     for _ in range(5):
         clock.step(JUMP_MS)
         assert time.now_ms() == clock.now_ms()
@@ -89,7 +89,7 @@ def test_a_clock_that_is_corrected_a_little_is_believed_at_once() -> None:
 
 def test_a_jump_ahead_is_believed_when_it_has_lasted() -> None:
     clock = ManualClock()
-    time = BelievedTime(clock)
+    time = TrustedTime(clock)
     before_ms = clock.now_ms()
     clock.step(JUMP_MS + 1)
     assert time.now_ms() == before_ms
@@ -101,7 +101,7 @@ def test_a_jump_ahead_is_believed_when_it_has_lasted() -> None:
 
 def test_a_jump_that_was_taken_back_is_doubted_anew_when_it_comes_again() -> None:
     clock = ManualClock()
-    time = BelievedTime(clock)
+    time = TrustedTime(clock)
     clock.step(HOUR_MS)
     time.now_ms()
     clock.advance(DOUBT_MS - 1)

@@ -11,7 +11,7 @@ from tests.store.keeping import Keeping
 
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import DiskFailed, StoreFull
-from rockgate.store.upkeep.steps import PAUSE_MS, PAUSE_MS_MAX, TOLD_EVERY_MS, Steps
+from rockgate.store.upkeep.steps import LOGGED_EVERY_MS, PAUSE_MS, PAUSE_MS_MAX, Steps
 
 
 class Counted:
@@ -86,7 +86,7 @@ def test_failures_are_told_when_they_begin_once_a_minute_and_when_they_end(
     clock = ManualClock()
     steps, each = three(clock)
     each[0].failure = StoreFull("no room")
-    for _ in range(2 * TOLD_EVERY_MS // 100):
+    for _ in range(2 * LOGGED_EVERY_MS // 100):
         steps.run()
         clock.advance(100)
     told = [record.message for record in caplog.records]

@@ -102,7 +102,7 @@ def list_(
         work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
     )
     last = found.soonest[-1] if found.soonest and found.has_more else None
-    told = {
+    output = {
         "waiting": found.waiting,
         "now_ms": found.now_ms,
         "counts": [_count_fields(each) for each in found.counts],
@@ -110,7 +110,7 @@ def list_(
         "next": f"{last.due_ms}:{last.sequence}" if last else None,
     }
     runner.finish(
-        told, is_json=json, show=lambda: _show(found, details, told["next"], is_exact=is_exact)
+        output, is_json=json, show=lambda: _show(found, details, output["next"], is_exact=is_exact)
     )
 
 

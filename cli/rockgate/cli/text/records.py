@@ -74,17 +74,17 @@ _decode: Final = msgspec.json.Decoder(_JsonRecord).decode
 def from_json_line(line: bytes, *, keeps_partition: bool = False) -> Outgoing:
     """The record that a line describes; what the line says beyond that is ignored."""
     try:
-        told = _decode(line)
+        parsed = _decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError(f"is not a JSON record: {error}") from None
-    time = told.timestamp_ms
+    time = parsed.timestamp_ms
     return Outgoing(
-        key=_bytes(told.key, told.key_base64, "key"),
-        value=_bytes(told.value, told.value_base64, "value"),
+        key=_bytes(parsed.key, parsed.key_base64, "key"),
+        value=_bytes(parsed.value, parsed.value_base64, "value"),
         headers=tuple(
-            (each.key, _bytes(each.value, each.value_base64, "header")) for each in told.headers
+            (each.key, _bytes(each.value, each.value_base64, "header")) for each in parsed.headers
         ),
-        partition=told.partition if keeps_partition else None,
+        partition=parsed.partition if keeps_partition else None,
         timestamp_ms=time if time is not None and time >= 0 else None,
     )
 

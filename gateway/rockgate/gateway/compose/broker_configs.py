@@ -16,7 +16,7 @@ from rockgate.gateway.compose.config import SETTINGS, Config
 from rockgate.gateway.compose.config.kafka_names import KAFKA_NAMES
 from rockgate.gateway.compose.config.settings import Setting, documentation_of
 from rockgate.gateway.compose.config.values import show
-from rockgate.gateway.kafka.configs.broker import BrokerConfig, saying
+from rockgate.gateway.kafka.configs.broker import BrokerConfig, constant
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.types import ConfigKind
@@ -33,14 +33,14 @@ _FACTS = (
         kind=ConfigKind.INT,
         value="1",
         default="1",
-        about=saying("Default replication factor of a new topic; always 1."),
+        about=constant("Default replication factor of a new topic; always 1."),
     ),
     BrokerConfig(
         name="delete.topic.enable",
         kind=ConfigKind.BOOLEAN,
         value="true",
         default="true",
-        about=saying("Whether topics can be deleted; always true."),
+        about=constant("Whether topics can be deleted; always true."),
     ),
 )
 
@@ -108,7 +108,7 @@ def _topic_defaults(defaults: TopicDefaults) -> list[BrokerConfig]:
             kind=config.type.kind,
             value=defaults[config.name],
             default=config.default,
-            about=saying(f"Default of the topic config `{config.name}`. {config.documentation}"),
+            about=constant(f"Default of the topic config `{config.name}`. {config.documentation}"),
         )
         for config in TOPIC_CONFIGS.values()
         if config.broker is not None

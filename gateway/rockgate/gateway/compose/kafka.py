@@ -55,7 +55,7 @@ from rockgate.store.delay.held import HeldEntries
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
-from rockgate.store.upkeep.expiry import BelievedTime
+from rockgate.store.upkeep.expiry import TrustedTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class KafkaAssembly:
             replace(config.kafka, connections_max=connections_max),
             Accounting(dispatcher, stats=stats, throttling=throttling),
             loop,
-            is_welcome=throttling.is_welcome,
+            may_connect=throttling.may_connect,
         )
         quotas.on_changed.append(connections.end_throttle_pauses)
         self.telemetry.sources += [
@@ -328,7 +328,7 @@ class KafkaAssembly:
             saved=saved,
             progress=store.progress,
             topics=store.topics,
-            now_ms=BelievedTime(store.clock).now_ms,
+            now_ms=TrustedTime(store.clock).now_ms,
             is_pending=self.folds.transactions.pending.has_at,
         )
         expiry.start(asyncio.get_running_loop())

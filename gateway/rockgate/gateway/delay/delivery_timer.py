@@ -18,7 +18,7 @@ from rockgate.store.errors import DiskFailed
 WAIT_MS_MAX = 1_000
 """The longest the timer sleeps, so that a change of the system clock is noticed."""
 FAILED_MS = 1_000
-TOLD_EVERY = 60
+LOGGED_EVERY = 60
 """One in this many consecutive failures, a second apart, is logged."""
 GATHER_MS = 4
 """Pause between two deliveries, unless more is due than one step delivers."""
@@ -83,13 +83,13 @@ class Delivering:
             self._failures = 0
         except Exception as error:  # noqa: BLE001  # a supervisor: logged, and tried again
             # One failed step must not be the last: a full disk may have free space again.
-            self._tell(error)
+            self._log_failure(error)
             wait_ms = FAILED_MS
         self._set(wait_ms)
 
-    def _tell(self, error: Exception) -> None:
+    def _log_failure(self, error: Exception) -> None:
         """Log the first of a row of failures, and then one a minute."""
-        if self._failures % TOLD_EVERY == 0 and not isinstance(error, DiskFailed):
+        if self._failures % LOGGED_EVERY == 0 and not isinstance(error, DiskFailed):
             log.error("delivery of delayed messages failed: %s", error, exc_info=error)
         self._failures += 1
         self._failed_count += 1

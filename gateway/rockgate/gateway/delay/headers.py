@@ -43,7 +43,7 @@ HINT: Final = re.compile(rb"DELAY|DELIVER")
 """What the name of each of these headers has in it."""
 _NUMBER: Final = re.compile(rb"-?[0-9]{1,18}")
 
-POLITE_RECORDS: Final = 50
+STEP_RECORDS: Final = 50
 """Records that a thread reads before it yields to others: about half a millisecond."""
 
 Asked = tuple[int, int, bool]
@@ -131,12 +131,12 @@ def open_batch(
     return sifted(body, read_header(body), wanted, bounds=bounds)
 
 
-def open_politely(
+def open_in_steps(
     body: Buffer, wanted: Wanted[Asked] = asked_of, *, bounds: Bounds = BOUNDS
 ) -> Opened:
     """Open a batch in a separate thread, and let others run meanwhile."""
     opened = Sifter(body, read_header(body), HINT, wanted, bounds=bounds)
-    while opened.step(POLITE_RECORDS):
+    while opened.step(STEP_RECORDS):
         time.sleep(0)
     return opened
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from rockgate.gateway.batches.threads import BatchThreads
-from rockgate.gateway.delay.headers import open_batch, open_politely
+from rockgate.gateway.delay.headers import open_batch, open_in_steps
 from rockgate.gateway.runtime.bounded_cache import BoundedCache
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import DELAYED
@@ -55,7 +55,7 @@ class VisibleBatches:
             later.append((position, found.unit.size))
             return None
         if made is None:
-            made = _made_politely(body)
+            made = _made_in_steps(body)
         self.put(position, made)
         return made
 
@@ -73,7 +73,7 @@ class VisibleBatches:
             entry = envelope.read(view)
             if entry.is_batch and entry.sys_flag & DELAYED:
                 body = view[entry.body_at : entry.body_at + entry.body_size]
-                self.put(position, await self._threads.run(partial(_made_politely, body)))
+                self.put(position, await self._threads.run(partial(_made_in_steps, body)))
 
 
 def _made(body: memoryview, bounds: Bounds) -> Buffer | None:
@@ -86,10 +86,10 @@ def _made(body: memoryview, bounds: Bounds) -> Buffer | None:
         return _nothing(body, damage)
 
 
-def _made_politely(body: memoryview) -> Buffer:
+def _made_in_steps(body: memoryview) -> Buffer:
     try:
         # It was accepted, so it stays visible whatever the bounds are by now.
-        return open_politely(body, bounds=WIDEST).rest()
+        return open_in_steps(body, bounds=WIDEST).rest()
     except MalformedBatch as damage:
         return _nothing(body, damage)
 

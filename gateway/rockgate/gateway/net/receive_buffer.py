@@ -61,9 +61,9 @@ class ReceiveBuffer:
     def _come_back(self, clock: Clock) -> None:
         if not self._is_due:
             self._is_due = True
-            clock.call_later(0, lambda: self._go_on(clock))
+            clock.call_later(0, lambda: self._advance(clock))
 
-    def _go_on(self, clock: Clock) -> None:
+    def _advance(self, clock: Clock) -> None:
         self._is_due = False
         self._left = TURN_BYTES
         if self.spares.retired:

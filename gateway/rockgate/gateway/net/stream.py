@@ -67,9 +67,9 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         "_connection",
         "_debug",
         "_first_bytes",
+        "_is_advance_scheduled",
         "_is_closing",
         "_is_draining",
-        "_is_going_on_soon",
         "_is_paced",
         "_is_reading",
         "_is_unread",
@@ -129,7 +129,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._is_unread = False
         self._is_draining = False
         self._is_closing = False
-        self._is_going_on_soon = False
+        self._is_advance_scheduled = False
         self._debug = lines.is_debugging()
 
     # What a session knows
@@ -155,7 +155,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         """How many requests were started and have not left as answers."""
 
     @abstractmethod
-    def _let_go(self) -> None:
+    def _end_requests(self) -> None:
         """End all that waits: the connection is gone."""
 
     @abstractmethod
@@ -204,7 +204,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._partial_bytes += nbytes
         self._budget.take(nbytes)
         is_spent = self._room is not None and self._receiving.spend(nbytes, self._clock)
-        self._go_on(nbytes)
+        self._advance(nbytes)
         if is_spent and self._is_reading and not self._is_closing:
             self._is_paced = True
             self._transport.pause_reading()
@@ -224,7 +224,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     def resume_writing(self) -> None:
         """The client reads again."""
         self._is_unread = False
-        self._go_on()
+        self._advance()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release everything that this connection held or waited for."""
@@ -232,7 +232,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._let_go()
+        self._end_requests()
         self._backlog.clear()
         self._release()
         self._room = None
@@ -247,7 +247,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     def drain(self) -> None:
         """Read nothing more, answer what was received, then close."""
         self._is_draining = True
-        self._go_on()
+        self._advance()
 
     def abort(self, reason: str | None = None) -> None:
         """Close at once, with one line in the log if there is a reason to report."""
@@ -266,12 +266,12 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         budget, held, self.held_bytes = self._budget, self.held_bytes, 0
         budget.incomplete -= self._partial_bytes
         self._partial_bytes = 0
-        budget.forget(self._go_on)
+        budget.forget(self._advance)
         budget.give(held)
 
     # Progress
 
-    def _go_on(self, came: int = 0) -> None:
+    def _advance(self, came: int = 0) -> None:
         """Process what was received, start requests, write responses, read within the limits."""
         if self._is_closing:
             return
@@ -288,15 +288,15 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         else:
             self._steer()
 
-    def _go_on_soon(self) -> None:
+    def _advance_soon(self) -> None:
         """Start the rest in the next turn: others are waiting."""
-        if not self._is_going_on_soon:
-            self._is_going_on_soon = True
-            asyncio.get_running_loop().call_soon(self._go_on_now)
+        if not self._is_advance_scheduled:
+            self._is_advance_scheduled = True
+            asyncio.get_running_loop().call_soon(self._advance_now)
 
-    def _go_on_now(self) -> None:
-        self._is_going_on_soon = False
-        self._go_on()
+    def _advance_now(self) -> None:
+        self._is_advance_scheduled = False
+        self._advance()
 
     # Reading on and off
 
@@ -332,7 +332,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
             and self.held_bytes >= budget.allowance
             and (budget.used > budget.incomplete or not self._partial_bytes)
         ):
-            budget.wait(self._go_on)
+            budget.wait(self._advance)
             return False
         return True
 

@@ -31,7 +31,7 @@ class ColdReads:
             and self._residency.is_cold(unit.position, unit.size)
         ]
 
-    async def bring_in(self, places: Sequence[Place]) -> None:
+    async def load(self, places: Sequence[Place]) -> None:
         """Let a thread bring entries in; there is nothing to do without any."""
         if places:
             chunks = self._residency.plan(places, self._log.end)

@@ -63,23 +63,23 @@ class Durability:
         held = []
         for each in gathered:
             if each.position <= flushed:
-                each.told(None)
+                each.settle(None)
             else:
                 held.append(each)
         if not held:
             return
 
-        def told(failure: Exception | None) -> None:
+        def settle_all(failure: Exception | None) -> None:
             timer.cancel()
             for each in held:
-                each.told(failure)
+                each.settle(failure)
 
         def give_up() -> None:
             for each in held:
                 each.give_up()
 
         timer = asyncio.get_running_loop().call_later(self._seconds_max, give_up)
-        self._flusher.when_flushed(max(each.position for each in held), told)
+        self._flusher.when_flushed(max(each.position for each in held), settle_all)
 
 
 class _PendingAnswer(NamedTuple):
@@ -89,7 +89,7 @@ class _PendingAnswer(NamedTuple):
     future: asyncio.Future[Any]
     answer: Any
 
-    def told(self, failure: Exception | None) -> None:
+    def settle(self, failure: Exception | None) -> None:
         """Give the answer, or say that it will never be safe: the disk failed."""
         if self.future.done():
             return

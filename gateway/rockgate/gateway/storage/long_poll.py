@@ -134,20 +134,22 @@ class PollRegistry:
 
     def watch(self, queue: Queue, watcher: Watcher) -> None:
         """Tell a watcher of every change of a queue, until `unwatch`."""
-        self._hear(self._watchers, queue, watcher)
+        self._add_listener(self._watchers, queue, watcher)
 
     def unwatch(self, queue: Queue, watcher: Watcher) -> None:
         """Stop notifying it."""
-        self._hear_no_more(self._watchers, queue, watcher)
+        self._remove_listener(self._watchers, queue, watcher)
 
-    def _hear(self, table: dict[Queue, dict[T, None]], queue: Queue, listener: T) -> None:
+    def _add_listener(self, table: dict[Queue, dict[T, None]], queue: Queue, listener: T) -> None:
         listeners = table.get(queue)
         if listeners is None:
             listeners = table[queue] = {}
             self._topics.setdefault(queue.topic_id, {})[queue] = None
         listeners[listener] = None
 
-    def _hear_no_more(self, table: dict[Queue, dict[T, None]], queue: Queue, listener: T) -> None:
+    def _remove_listener(
+        self, table: dict[Queue, dict[T, None]], queue: Queue, listener: T
+    ) -> None:
         listeners = table.get(queue)
         if listeners is None:
             return
@@ -189,7 +191,7 @@ class PollRegistry:
         poll = self.begin(wait_ms, look, on_end)
         poll.queues = tuple(queues)
         for queue in poll.queues:
-            self._hear(self._polls_of, queue, poll)
+            self._add_listener(self._polls_of, queue, poll)
         return poll.future
 
     def forget(self, poll: Poll[Any]) -> None:
@@ -197,7 +199,7 @@ class PollRegistry:
         self._polls.pop(poll, None)
         self._woken.pop(poll, None)
         for queue in poll.queues:
-            self._hear_no_more(self._polls_of, queue, poll)
+            self._remove_listener(self._polls_of, queue, poll)
 
     def finish(self) -> None:
         """Answer every poll with what there is: the server stops, and none waits from now on."""

@@ -17,7 +17,7 @@ POSITION_MAX: Final = (1 << POSITION_BITS) - 1
 """16 TiB of log, counted from its first start."""
 INDEX_MAX: Final = (1 << (63 - POSITION_BITS)) - 3
 """The last record of a batch that has an address. Those behind it can be read, but not named."""
-NAMELESS: Final = INDEX_MAX + 2
+UNNAMED: Final = INDEX_MAX + 2
 """In the upper bits: a record without an address."""
 
 
@@ -31,12 +31,12 @@ class MessageAddress(NamedTuple):
 
 def pack_address(position: int, index: int = -1) -> int:
     """Return the number of a message entry, or of a record in a batch."""
-    return position | min(index + 1, NAMELESS) << POSITION_BITS
+    return position | min(index + 1, UNNAMED) << POSITION_BITS
 
 
 def unpack_address(address: int) -> MessageAddress | None:
     """Return where a number points; None if it is not one that was given out."""
     upper = address >> POSITION_BITS
-    if not 0 <= upper < NAMELESS:
+    if not 0 <= upper < UNNAMED:
         return None
     return MessageAddress(address & POSITION_MAX, upper - 1)

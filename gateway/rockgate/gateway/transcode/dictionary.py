@@ -288,8 +288,8 @@ def first_key(keys: bytes) -> bytes | None:
 def _split_keys(keys: bytes | None, exact: bytes | None) -> tuple[bytes | None, bytes | None]:
     """Return the record's key, and KEYS if the key does not say all of it."""
     if exact is not None:
-        is_said = keys is None or (keys == exact and is_text(exact))
-        return exact, None if is_said else keys
+        is_implied = keys is None or (keys == exact and is_text(exact))
+        return exact, None if is_implied else keys
     if keys is None:
         return None, None
     key = first_key(keys)

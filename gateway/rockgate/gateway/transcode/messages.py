@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from rockgate.gateway.delay.headers import open_batch
-from rockgate.gateway.transcode.address import NAMELESS, POSITION_BITS
+from rockgate.gateway.transcode.address import POSITION_BITS, UNNAMED
 from rockgate.gateway.transcode.dictionary import (
     is_word,
     pack_record,
@@ -361,7 +361,7 @@ class Messages:
                         body_checksum(body),
                         queue,
                         offset,
-                        position | (index if index < NAMELESS else NAMELESS) << POSITION_BITS,
+                        position | (index if index < UNNAMED else UNNAMED) << POSITION_BITS,
                         flags,
                         timestamp,
                         middle,

@@ -241,16 +241,16 @@ class StableOffsets:
     def _pieces(self, queue: _Queue) -> Iterator[_Saved]:
         """What is open at one moment, and then what was aborted, which only ever grows."""
         opened = list(queue.open.items())
-        count, told = self._slice_cost, -1
+        count, saved_to = self._slice_cost, -1
         for at in range(0, len(opened), count):
             yield _Saved(*queue.key, opened[at : at + count], [])
         while True:
-            start = bisect_left(queue.aborted, told + 1, key=_last)
+            start = bisect_left(queue.aborted, saved_to + 1, key=_last)
             part = queue.aborted[start : start + count]
             if not part:
                 return
             yield _Saved(*queue.key, [], part)
-            told = part[-1].last
+            saved_to = part[-1].last
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything by what the slices hold."""

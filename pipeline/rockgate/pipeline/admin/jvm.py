@@ -127,9 +127,9 @@ class JvmClient:
         try:
             return call()
         except Py4JJavaError as error:
-            raise self._told(error.java_exception) from None
+            raise self._error_of(error.java_exception) from None
 
-    def _told(self, thrown: Any) -> PipelineError:
+    def _error_of(self, thrown: Any) -> PipelineError:
         while thrown.getCause() is not None:
             thrown = thrown.getCause()
         kind, text = thrown.getClass().getSimpleName(), str(thrown.getMessage())

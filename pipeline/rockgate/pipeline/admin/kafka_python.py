@@ -97,7 +97,7 @@ class KafkaPythonClient:
         self._spark = spark
         self._cluster = cluster
         chosen = translated(cluster)
-        self._client: Any = self._told(lambda: KafkaAdminClient(**chosen))
+        self._client: Any = self._call(lambda: KafkaAdminClient(**chosen))
 
     def close(self) -> None:
         """Close the connections."""
@@ -107,11 +107,11 @@ class KafkaPythonClient:
 
     def check(self) -> None:
         """Nothing, if a Kafka server answers; NotReachable otherwise."""
-        self._told(self._client.describe_cluster)
+        self._call(self._client.describe_cluster)
 
     def topic_names(self) -> set[str]:
         """Every topic that is not internal."""
-        return set(self._told(self._client.list_topics)) - set(INTERNAL_TOPICS)
+        return set(self._call(self._client.list_topics)) - set(INTERNAL_TOPICS)
 
     def matching(self, pattern: str) -> list[str]:
         """The topics whose whole name matches; asked of Spark, which reads patterns like Java."""
@@ -122,24 +122,24 @@ class KafkaPythonClient:
 
     def partition_counts(self, names: Sequence[str]) -> dict[str, int]:
         """The number of partitions of each of these topics, which exist."""
-        described = self._told(lambda: self._client.describe_topics(list(names)))
+        described = self._call(lambda: self._client.describe_topics(list(names)))
         return {each["name"]: len(each["partitions"]) for each in described}
 
     def create_topic(self, name: str, partitions: int, configs: Mapping[str, str]) -> None:
         """A topic with that many partitions, and the server's defaults for the rest."""
         wanted = {name: {"num_partitions": partitions, "configs": dict(configs)}}
-        self._told(lambda: self._client.create_topics(wanted))
+        self._call(lambda: self._client.create_topics(wanted))
 
     def grow_topic(self, name: str, partitions: int) -> None:
         """More partitions for a topic."""
-        self._told(lambda: self._client.create_partitions({name: partitions}))
+        self._call(lambda: self._client.create_partitions({name: partitions}))
 
     def topic_configs(self, names: Iterable[str], config: str) -> dict[str, str | None]:
         """One config of each of these topics; None from a server that does not know it."""
         from kafka.admin import ConfigResource, ConfigResourceType
 
         wanted = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-        found = self._told(lambda: self._client.describe_configs(wanted, config_filter="all"))
+        found = self._call(lambda: self._client.describe_configs(wanted, config_filter="all"))
         [topics] = found.values()
         return {name: configs.get(config, {}).get("value") for name, configs in topics.items()}
 
@@ -157,21 +157,21 @@ class KafkaPythonClient:
         from kafka import TopicPartition
 
         wanted = {TopicPartition(*place): which for place in places}
-        found = self._told(lambda: self._client.list_partition_offsets(wanted)) if wanted else {}
+        found = self._call(lambda: self._client.list_partition_offsets(wanted)) if wanted else {}
         return {(at.topic, at.partition): each.offset for at, each in found.items()}
 
     def groups(self) -> set[str]:
         """Every group that has committed something or has members."""
-        return {each["group_id"] for each in self._told(self._client.list_groups)}
+        return {each["group_id"] for each in self._call(self._client.list_groups)}
 
     def group_offsets(self, group: str) -> Offsets:
         """Where a group has committed; empty for one that has not."""
-        found = self._told(lambda: self._client.list_group_offsets(group)).get(group, {})
+        found = self._call(lambda: self._client.list_group_offsets(group)).get(group, {})
         return {
             (at.topic, at.partition): each.offset for at, each in found.items() if each.offset >= 0
         }
 
-    def _told(self, call: Callable[[], T]) -> T:
+    def _call(self, call: Callable[[], T]) -> T:
         from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError
 
         at = self._cluster.bootstrap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rockgate.pipeline.admin.interface import Admin
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 
 
 def named(pattern: str, topic: str) -> str:
@@ -16,7 +16,7 @@ def named(pattern: str, topic: str) -> str:
 def ensure_topics(
     admin: Admin,
     counts: Mapping[str, int],
-    teller: Teller,
+    reporter: Reporter,
     configs: Mapping[str, str] | None = None,
 ) -> None:
     """Create the topics that are missing, with these configs, and grow those that are too small.
@@ -26,9 +26,9 @@ def ensure_topics(
     existing = admin.topic_names()
     for name in sorted(set(counts) - existing):
         admin.create_topic(name, counts[name], configs)
-        teller.say(f"created topic {name} with {counts[name]} partitions")
+        reporter.say(f"created topic {name} with {counts[name]} partitions")
     present = sorted(set(counts) & existing)
     for name, count in admin.partition_counts(present).items() if present else ():
         if count < counts[name]:
             admin.grow_topic(name, counts[name])
-            teller.say(f"grew topic {name} from {count} to {counts[name]} partitions")
+            reporter.say(f"grew topic {name} from {count} to {counts[name]} partitions")

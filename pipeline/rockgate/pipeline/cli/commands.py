@@ -19,7 +19,7 @@ from rockgate.pipeline.cli.examples import (
     STATS_EXAMPLES,
 )
 from rockgate.pipeline.cli.options import DEFAULT_BOOTSTRAP
-from rockgate.pipeline.cli.runner import run_job, told
+from rockgate.pipeline.cli.runner import reports_errors, run_job
 from rockgate.pipeline.spark.session import INSTALL_ADVICE
 
 HELP = (
@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 @app.command(epilog=ARCHIVE_EXAMPLES)
-@told
+@reports_errors
 def archive(
     into: Annotated[str, typer.Option(metavar="PATH", help="Archive directory or URI.")],
     topic: options.TopicNames = None,
@@ -97,7 +97,7 @@ def archive(
 
 
 @app.command(epilog=REPLAY_EXAMPLES)
-@told
+@reports_errors
 def replay(
     archive: Annotated[str, typer.Argument(metavar="ARCHIVE", help="Archive directory or URI.")],
     to: Annotated[
@@ -155,7 +155,7 @@ def replay(
 
 
 @app.command(epilog=MIRROR_EXAMPLES)
-@told
+@reports_errors
 def mirror(
     source: Annotated[str, typer.Option("--from", metavar="HOST:PORT", help="Source cluster.")],
     checkpoint: options.Checkpoint,
@@ -220,7 +220,7 @@ def mirror(
 
 
 @app.command(epilog=STATS_EXAMPLES)
-@told
+@reports_errors
 def stats(
     topic: options.TopicNames = None,
     pattern: options.Pattern = "",
@@ -278,7 +278,7 @@ def stats(
 
 
 @app.command("dead-letters", epilog=DEAD_LETTERS_EXAMPLES)
-@told
+@reports_errors
 def dead_letters(
     group: Annotated[
         list[str] | None,
@@ -332,7 +332,7 @@ def dead_letters(
 
 
 @app.command(epilog=RUN_EXAMPLES)
-@told
+@reports_errors
 def run(
     function: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION")],
     into: Annotated[str, typer.Option("--out", metavar="TOPIC", help="Output topic.")],

@@ -10,8 +10,8 @@ import typer
 
 from rockgate.pipeline.cli import options
 from rockgate.pipeline.errors import PipelineError, Stopped
-from rockgate.pipeline.report.progress import Teller
-from rockgate.pipeline.spark.failures import told as told_by_spark
+from rockgate.pipeline.report.progress import Reporter
+from rockgate.pipeline.spark.failures import spark_errors
 from rockgate.pipeline.spark.session import (
     has_session,
     is_of_this_machine,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 P = ParamSpec("P")
-Job = Callable[["SparkSession", Any, Teller], None]
+Job = Callable[["SparkSession", Any, Reporter], None]
 INTERRUPTED_STATUS = 130
 
 
@@ -35,14 +35,14 @@ class Chosen(Protocol):
         """Raise the errors that can be found without Spark; paths only for a local session."""
 
 
-def told(command: Callable[P, None]) -> Callable[P, None]:
+def reports_errors(command: Callable[P, None]) -> Callable[P, None]:
     """A command whose failures are one line on standard error and an exit status."""
 
     @functools.wraps(command)
     def wrapped(*arguments: P.args, **flags: P.kwargs) -> None:
         try:
             spark_version()
-            with told_by_spark():
+            with spark_errors():
                 command(*arguments, **flags)
         except PipelineError as error:
             typer.echo(f"rockgate pipeline: {error}", err=True)
@@ -69,7 +69,7 @@ def run_job(
     quiet: bool,
 ) -> None:
     """Run a job with its options, in a new session unless there is one already."""
-    teller = Teller(name, is_json=json, is_quiet=quiet)
+    reporter = Reporter(name, is_json=json, is_quiet=quiet)
     extra = options.pairs(conf, "--conf")
     chosen.check(is_here=is_of_this_machine(master))
     is_own = not has_session()
@@ -77,10 +77,10 @@ def run_job(
     try:
         place = where(spark)
         if place:
-            teller.say(place)
-        job(spark, chosen, teller)
+            reporter.say(place)
+        job(spark, chosen, reporter)
     except Stopped as error:
-        teller.done(str(error))
+        reporter.done(str(error))
         raise typer.Exit(error.status) from None
     finally:
         # In order, or a cluster's workers would restart executors while the driver exits.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rockgate.pipeline.errors import JobFailed
 from rockgate.pipeline.spark import shipped_code
-from rockgate.pipeline.spark.failures import told
+from rockgate.pipeline.spark.failures import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +71,7 @@ class TaskFiles:
             shipped_code.whole(shipped_code.done), "string", useArrow=False
         ).asNondeterministic()
         one = self._spark.range(0, 1, 1, 1)
-        with told():
+        with spark_errors():
             [row] = one.select(doing(F.lit(json.dumps([what, *about]))).alias("answer")).collect()
         answer = json.loads(row.answer)
         if "failure" in answer:

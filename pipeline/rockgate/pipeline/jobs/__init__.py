@@ -1,1 +1,1 @@
-"""The jobs: each takes a session, its options and a teller, and runs to its end."""
+"""The jobs: each takes a session, its options and a reporter, and runs to its end."""

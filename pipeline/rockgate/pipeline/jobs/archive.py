@@ -13,7 +13,7 @@ from rockgate.pipeline.files import compaction as merging
 from rockgate.pipeline.files.archive import Part
 from rockgate.pipeline.files.compaction import Merging
 from rockgate.pipeline.files.interface import Files
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark import kafka
 from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 from rockgate.pipeline.stream import Pace, Stopping, run_stream
@@ -46,7 +46,7 @@ class Options:
 
 
 def run(
-    spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
+    spark: SparkSession, options: Options, reporter: Reporter, stopping: Stopping | None = None
 ) -> None:
     """Archive until it is through or stopped."""
     with Admin(spark, options.cluster) as admin:
@@ -59,29 +59,31 @@ def run(
     )
     swept = merging.sweep(files)
     if swept:
-        teller.say(f"removed {swept} files that an interrupted merge had left")
-    step = Step(spark, files, options.merging, teller)
+        reporter.say(f"removed {swept} files that an interrupted merge had left")
+    step = Step(spark, files, options.merging, reporter)
     records = kafka.stream(spark, options.cluster, options.topics, options.reading)
-    teller.say(f"{options.topics} of {options.cluster.bootstrap} to {files.uri()}")
+    reporter.say(f"{options.topics} of {options.cluster.bootstrap} to {files.uri()}")
     run_stream(
         archive.rows(records),
         step,
         checkpoint=progress.uri(),
         pace=options.pace,
-        teller=teller,
+        reporter=reporter,
         stopping=stopping,
     )
-    teller.done(f"archived to {files.uri()}")
+    reporter.done(f"archived to {files.uri()}")
 
 
 class Step:
     """Writes a batch, and merges where that made too many files."""
 
-    def __init__(self, spark: SparkSession, files: Files, merging: Merging, teller: Teller) -> None:
+    def __init__(
+        self, spark: SparkSession, files: Files, merging: Merging, reporter: Reporter
+    ) -> None:
         self._spark = spark
         self._files = files
         self._merging = merging
-        self._teller = teller
+        self._reporter = reporter
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         """Publish the files of one batch."""
@@ -94,4 +96,4 @@ class Step:
             live, _ = archive.split(archive.parsed(folder))
             for found in merging.runs(live, self._merging):
                 part: Part = merging.merge(self._spark, self._files, found)
-                self._teller.say(f"merged {len(found)} files into {part.path}")
+                self._reporter.say(f"merged {len(found)} files into {part.path}")

@@ -22,10 +22,10 @@ from rockgate.pipeline.admin.interface import Admin
 from rockgate.pipeline.errors import BadOption, UnknownTopic
 from rockgate.pipeline.files import checkpoint, paths
 from rockgate.pipeline.files.interface import Files
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.report.tables import table
 from rockgate.pipeline.spark import delay, kafka
-from rockgate.pipeline.spark.failures import told
+from rockgate.pipeline.spark.failures import spark_errors
 from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 from rockgate.pipeline.spark.records import HEADERS_TYPE, header, header_value, with_headers
 from rockgate.pipeline.stream import Pace, Stopping, run_stream
@@ -183,7 +183,7 @@ def records(
 
 
 def run(
-    spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
+    spark: SparkSession, options: Options, reporter: Reporter, stopping: Stopping | None = None
 ) -> None:
     """List the dead letters, or resend them."""
     options.check_words()
@@ -191,12 +191,12 @@ def run(
     with Admin(spark, options.cluster) as admin:
         topics = _present(admin, options)
         if topics is None:
-            teller.done("no dead letters")
+            reporter.done("no dead letters")
         elif options.is_resending:
-            _resend(spark, options, topics, admin, teller, stopping)
+            _resend(spark, options, topics, admin, reporter, stopping)
         else:
-            with told():
-                _report(spark, options, topics, teller)
+            with spark_errors():
+                _report(spark, options, topics, reporter)
 
 
 def _present(admin: Admin, options: Options) -> Topics | None:
@@ -226,7 +226,7 @@ def _report(
     spark: SparkSession,
     options: Options,
     topics: Topics,
-    teller: Teller,
+    reporter: Reporter,
     out: TextIO | None = None,
 ) -> None:
     found = chosen(letters(kafka.batch(spark, options.cluster, topics)), options.where)
@@ -240,8 +240,8 @@ def _report(
     finally:
         lines.unpersist()
     (out or sys.stdout).write(_rendered(rows, is_json=options.is_json))
-    teller.step(0, sum(row["letters"] for row in rows))
-    teller.done()
+    reporter.step(0, sum(row["letters"] for row in rows))
+    reporter.done()
 
 
 def _rendered(rows: Sequence[Mapping[str, Any]], *, is_json: bool) -> str:
@@ -274,7 +274,7 @@ def _resend(
     options: Options,
     topics: Topics,
     admin: Admin,
-    teller: Teller,
+    reporter: Reporter,
     stopping: Stopping | None,
 ) -> None:
     progress = Files(spark, options.checkpoint)
@@ -287,7 +287,7 @@ def _resend(
             "bootstrap": options.cluster.bootstrap,
         },
     )
-    step = Step(spark, options, admin, progress, teller)
+    step = Step(spark, options, admin, progress, reporter)
     step.unfinished = checkpoint.unfinished_batch(progress)
     reading = Reading(offsets_per_batch=options.step_records)
     run_stream(
@@ -295,11 +295,11 @@ def _resend(
         step,
         checkpoint=progress.uri(),
         pace=Pace(),
-        teller=teller,
+        reporter=reporter,
         stopping=stopping,
     )
-    left_out = f"; {step.homeless:,} have no original topic" if step.homeless else ""
-    teller.done(f"resent {step.sent:,}{left_out}")
+    left_out = f"; {step.without_origin:,} have no original topic" if step.without_origin else ""
+    reporter.done(f"resent {step.sent:,}{left_out}")
 
 
 class Step:
@@ -311,17 +311,17 @@ class Step:
         options: Options,
         admin: Admin,
         progress: Files,
-        teller: Teller,
+        reporter: Reporter,
     ) -> None:
         self._spark = spark
         self._options = options
         self._admin = admin
         self._progress = progress
-        self._teller = teller
+        self._reporter = reporter
         self.unfinished: int | None = None
         """The step that an earlier run may have written in part."""
         self.sent = 0
-        self.homeless = 0
+        self.without_origin = 0
         """Dead letters without an original topic."""
 
     def __call__(self, frame: DataFrame, number: int) -> None:
@@ -330,7 +330,7 @@ class Step:
         found = chosen(letters(frame), options.where).persist()
         try:
             sizes = {row["topic"]: row["count"] for row in found.groupBy("topic").count().collect()}
-            self.homeless += sizes.pop(None, 0)
+            self.without_origin += sizes.pop(None, 0)
             if not sizes:
                 return
             counts = self._targets(sorted(sizes))
@@ -384,5 +384,5 @@ class Step:
             start=kafka.offsets_json(ends),
         )
         written = tail.select(header_value(F.col("headers"), FROM_HEADER).alias("written"))
-        self._teller.say("skipping what the interrupted run wrote of its last step")
+        self._reporter.say("skipping what the interrupted run wrote of its last step")
         return found.join(written, place() == F.col("written"), "left_anti")

@@ -18,7 +18,7 @@ from rockgate.pipeline.admin.target_topics import ensure_topics, named
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.files import checkpoint, paths
 from rockgate.pipeline.files.interface import Files
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark import kafka
 from rockgate.pipeline.spark.kafka import Cluster, Offsets, Reading, Topics
 from rockgate.pipeline.spark.records import header, header_value, milliseconds, with_headers
@@ -83,7 +83,7 @@ def records(source: DataFrame, to: str = "{topic}", *, has_marks: bool = True) -
 
 
 def run(
-    spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
+    spark: SparkSession, options: Options, reporter: Reporter, stopping: Stopping | None = None
 ) -> None:
     """Mirror until it is through or stopped."""
     options.check_words()
@@ -93,12 +93,14 @@ def run(
         target.check()
         start = starting_offsets(source, options)
         checkpoint.claim(progress, _identity(options))
-        step = Step(spark, options, source, target, teller)
+        step = Step(spark, options, source, target, reporter)
         step.unfinished = checkpoint.unfinished_batch(progress)
         reading = replace(options.reading, start=start)
-        teller.say(f"{options.topics} of {options.source.bootstrap} to {options.target.bootstrap}")
+        reporter.say(
+            f"{options.topics} of {options.source.bootstrap} to {options.target.bootstrap}"
+        )
         if options.has_marks:
-            teller.say(
+            reporter.say(
                 "Spark's sink cannot write timestamps: the source timestamp is in header "
                 f"{TIMESTAMP_HEADER}, the offset in {OFFSET_HEADER}"
             )
@@ -107,10 +109,10 @@ def run(
             step,
             checkpoint=progress.uri(),
             pace=options.pace,
-            teller=teller,
+            reporter=reporter,
             stopping=stopping,
         )
-    teller.done("mirrored")
+    reporter.done("mirrored")
 
 
 def _identity(options: Options) -> dict[str, str]:
@@ -151,13 +153,13 @@ class Step:
         options: Options,
         source: Admin,
         target: Admin,
-        teller: Teller,
+        reporter: Reporter,
     ) -> None:
         self._spark = spark
         self._options = options
         self._source = source
         self._target = target
-        self._teller = teller
+        self._reporter = reporter
         self._counts: dict[str, int] = {}
         self.unfinished: int | None = None
         """The batch that an earlier run may have written in part."""
@@ -177,7 +179,7 @@ class Step:
         counts = self._source.topics(self._options.topics)
         if counts != self._counts:
             wanted = {named(self._options.to, name): count for name, count in counts.items()}
-            ensure_topics(self._target, wanted, self._teller)
+            ensure_topics(self._target, wanted, self._reporter)
             self._counts = counts
 
     def _without_written(self, frame: DataFrame) -> DataFrame:
@@ -190,7 +192,7 @@ class Step:
             )
             frame = frame.where(~is_there)
         if written:
-            self._teller.say("skipped what the interrupted run wrote of its last batch")
+            self._reporter.say("skipped what the interrupted run wrote of its last batch")
         return frame
 
 

@@ -18,9 +18,9 @@ from rockgate.pipeline.errors import BadOption, Stopped, UnknownTopic
 from rockgate.pipeline.files import archive, checkpoint, paths
 from rockgate.pipeline.files.archive import Part
 from rockgate.pipeline.files.interface import Files
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark import delay, kafka
-from rockgate.pipeline.spark.failures import told
+from rockgate.pipeline.spark.failures import spark_errors
 from rockgate.pipeline.spark.kafka import Cluster
 from rockgate.pipeline.spark.records import header, milliseconds, with_headers
 from rockgate.pipeline.stream import Stopping, stopped_by_signals
@@ -125,7 +125,7 @@ def plan(parts: Sequence[Part], done: dict[tuple[str, int], int], size: int) -> 
 
 
 def run(
-    spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
+    spark: SparkSession, options: Options, reporter: Reporter, stopping: Stopping | None = None
 ) -> None:
     """Replay until it is through or stopped; a rerun resumes where this one ends."""
     files = Files(spark, options.archive)
@@ -141,24 +141,26 @@ def run(
         topic = named(options.to, part.topic)
         counts[topic] = max(counts.get(topic, 0), part.partition + 1)
     with Admin(spark, options.cluster) as admin:
-        _ensure_topics(admin, counts, options, teller)
+        _ensure_topics(admin, counts, options, reporter)
     place = options.to.replace("{topic}", "_")
     progress = Files(spark, options.checkpoint or files.uri(f"_replay/{place}"))
     checkpoint.claim(progress, _identity(options, files))
     if stopping is not None:
-        _replay(spark, options, parts, progress, teller, stopping)
+        _replay(spark, options, parts, progress, reporter, stopping)
     else:
-        with stopped_by_signals(teller) as by_signal:
-            _replay(spark, options, parts, progress, teller, by_signal)
+        with stopped_by_signals(reporter) as by_signal:
+            _replay(spark, options, parts, progress, reporter, by_signal)
 
 
-def _ensure_topics(admin: Admin, counts: dict[str, int], options: Options, teller: Teller) -> None:
+def _ensure_topics(
+    admin: Admin, counts: dict[str, int], options: Options, reporter: Reporter
+) -> None:
     if not options.delay_ms:
-        ensure_topics(admin, counts, teller)
+        ensure_topics(admin, counts, reporter)
         return
     present = sorted(set(counts) & admin.topic_names())
     delay.check_topics(admin.topic_configs(present, delay.TOPIC_CONFIG) if present else {})
-    ensure_topics(admin, counts, teller, {delay.TOPIC_CONFIG: delay.LETTING[0]})
+    ensure_topics(admin, counts, reporter, {delay.TOPIC_CONFIG: delay.LETTING[0]})
 
 
 def _identity(options: Options, files: Files) -> dict[str, str]:
@@ -190,27 +192,27 @@ def _replay(
     options: Options,
     parts: Sequence[Part],
     progress: Files,
-    teller: Teller,
+    reporter: Reporter,
     stopping: Stopping,
 ) -> None:
     done = _load(progress)
     size = int(options.rate * STEP_SECONDS) or 1 if options.rate else options.step_records
     began, sent = time.monotonic(), 0
     for number, bounds in enumerate(plan(parts, done, size)):
-        if stopping.is_wished:
+        if stopping.is_requested:
             break
-        with told():
+        with spark_errors():
             count = _write(spark, options, parts, bounds)
         done.update({at: end for at, (_, end) in bounds.items()})
         _save(progress, done)
         sent += count
-        teller.step(number, count)
+        reporter.step(number, count)
         if options.rate:
             stopping.wait(began + sent / options.rate - time.monotonic())
     left = sum(end - first for step in plan(parts, done, size) for first, end in step.values())
     if left:
         raise Stopped(f"stopped with {left:,} offsets left; run the same command to continue")
-    teller.done("replayed")
+    reporter.done("replayed")
 
 
 def _write(spark: SparkSession, options: Options, parts: Sequence[Part], bounds: Bounds) -> int:

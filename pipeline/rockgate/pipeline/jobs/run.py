@@ -18,9 +18,9 @@ from rockgate.pipeline.admin.interface import Admin
 from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.files import checkpoint, paths
 from rockgate.pipeline.files.interface import Files
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark import kafka, shipped_code
-from rockgate.pipeline.spark.failures import told
+from rockgate.pipeline.spark.failures import spark_errors
 from rockgate.pipeline.spark.kafka import Cluster, Reading, Topics
 from rockgate.pipeline.spark.records import for_sink
 from rockgate.pipeline.spark.remote import is_remote
@@ -75,7 +75,7 @@ def load(name: str) -> Function:
 
 
 def run(
-    spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
+    spark: SparkSession, options: Options, reporter: Reporter, stopping: Stopping | None = None
 ) -> None:
     """Run the function until its topics are through, or until stopped."""
     function = load(options.function)
@@ -88,7 +88,7 @@ def run(
         kafka.stream(spark, options.cluster, Topics(names=(topic,)), options.reading)
         for topic in options.inputs
     ]
-    with told():
+    with spark_errors():
         result = for_sink(_call(function, options.function, frames))
     progress = Files(spark, options.checkpoint)
     checkpoint.claim(
@@ -101,16 +101,16 @@ def run(
             "bootstrap": options.cluster.bootstrap,
         },
     )
-    teller.say(f"{', '.join(options.inputs)} through {options.function} to {options.output}")
+    reporter.say(f"{', '.join(options.inputs)} through {options.function} to {options.output}")
     run_stream(
         result,
         lambda frame, number: kafka.write(frame, options.cluster, options.output),
         checkpoint=progress.uri(),
         pace=options.pace,
-        teller=teller,
+        reporter=reporter,
         stopping=stopping,
     )
-    teller.done(f"written to {options.output}")
+    reporter.done(f"written to {options.output}")
 
 
 def _call(function: Function, name: str, frames: list[DataFrame]) -> DataFrame:

@@ -22,9 +22,9 @@ from rockgate.pipeline.errors import BadOption
 from rockgate.pipeline.files import checkpoint, paths
 from rockgate.pipeline.files.interface import Files
 from rockgate.pipeline.report import html as report
-from rockgate.pipeline.report.progress import Teller
+from rockgate.pipeline.report.progress import Reporter
 from rockgate.pipeline.spark import kafka
-from rockgate.pipeline.spark.failures import told
+from rockgate.pipeline.spark.failures import spark_errors
 from rockgate.pipeline.spark.kafka import Cluster, Offsets, Reading, Topics
 from rockgate.pipeline.spark.records import header_value, milliseconds, size
 from rockgate.pipeline.stream import Pace, Stopping, run_stream
@@ -135,19 +135,19 @@ def lag_rows(
 
 
 def run(
-    spark: SparkSession, options: Options, teller: Teller, stopping: Stopping | None = None
+    spark: SparkSession, options: Options, reporter: Reporter, stopping: Stopping | None = None
 ) -> None:
     """Measure the stored records, or follow until stopped."""
     options.check_words()
     with Admin(spark, options.cluster) as admin:
         admin.topics(options.topics)
-        job = _Stats(spark, options, admin, teller)
+        job = _Stats(spark, options, admin, reporter)
         if options.pace.is_following:
             job.follow(stopping)
         else:
-            with told():
+            with spark_errors():
                 job.measure()
-    teller.done("measured")
+    reporter.done("measured")
 
 
 def _in_utc(row: dict[str, Any]) -> dict[str, Any]:
@@ -159,11 +159,13 @@ def _in_utc(row: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Stats:
-    def __init__(self, spark: SparkSession, options: Options, admin: Admin, teller: Teller) -> None:
+    def __init__(
+        self, spark: SparkSession, options: Options, admin: Admin, reporter: Reporter
+    ) -> None:
         self._spark = spark
         self._options = options
         self._admin = admin
-        self._teller = teller
+        self._reporter = reporter
 
     def measure(self) -> None:
         """All records that the topics hold now."""
@@ -175,7 +177,7 @@ class _Stats:
         try:
             self._put(found, self._lag(), "")
             rows = [_in_utc(row.asDict()) for row in found.collect()]
-            self._teller.step(0, sum(row["records"] for row in rows))
+            self._reporter.step(0, sum(row["records"] for row in rows))
             if options.report:
                 self._report(rows, [row.asDict() for row in self._lag().collect()])
         finally:
@@ -195,7 +197,7 @@ class _Stats:
             lambda frame, number: self._put(frame, self._lag(), f"/batch={number}"),
             checkpoint=progress.uri(),
             pace=options.pace,
-            teller=self._teller,
+            reporter=self._reporter,
             stopping=stopping,
         )
 
@@ -230,4 +232,4 @@ class _Stats:
     def _report(self, rows: Sequence[dict[str, Any]], behind: Sequence[dict[str, Any]]) -> None:
         title = f"{self._options.topics} at {self._options.cluster.bootstrap}"
         Path(self._options.report).write_text(report.html(title, rows, behind), encoding="utf-8")
-        self._teller.say(f"wrote {self._options.report}")
+        self._reporter.say(f"wrote {self._options.report}")

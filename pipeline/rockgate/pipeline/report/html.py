@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 TOPICS_PLOTTED_MAX = 10
 GROUPS_PLOTTED_MAX = 20
-NAMES_TOLD_MAX = 20
+NAMES_LISTED_MAX = 20
 NO_LATENCY = (
     "Not measured: records store when they were written, not when they were sent. If your "
     "producers add the send time, in milliseconds, as a header, name it with --latency-header."
@@ -91,8 +91,10 @@ def _plotted(windows: Sequence[Row], curve: Curve) -> list[str]:
     )
     notes = [_note(curve.note)] if curve.note else []
     if left_out:
-        names = ", ".join(left_out[:NAMES_TOLD_MAX])
-        more = f" and {len(left_out) - NAMES_TOLD_MAX} more" if left_out[NAMES_TOLD_MAX:] else ""
+        names = ", ".join(left_out[:NAMES_LISTED_MAX])
+        more = (
+            f" and {len(left_out) - NAMES_LISTED_MAX} more" if left_out[NAMES_LISTED_MAX:] else ""
+        )
         notes.append(
             _note(
                 f"The {len(plotted)} topics with the most records; not in the plot: {names}{more}."

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 
-class Teller:
+class Reporter:
     """Says what happens. `is_quiet` leaves only what matters at the end."""
 
     def __init__(

@@ -26,7 +26,7 @@ from rockgate.pipeline.errors import NotInstalled
 JARS_VARIABLE = "ROCKGATE_CONNECTOR_JARS"
 FETCH_SECONDS_MAX = 600
 POM = Path(__file__).with_name("pom") / "connector.xml"
-_TOLD_LINES_MAX = 15
+_OUTPUT_LINES_MAX = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +116,8 @@ def _fill(target: Path, wanted: Versions, environ: Mapping[str, str]) -> None:
             timeout=FETCH_SECONDS_MAX,
         )
         if done.returncode:
-            told = "\n".join(done.stdout.splitlines()[:_TOLD_LINES_MAX])
-            raise NotInstalled(f"mvn could not fetch Spark's Kafka connector:\n{told}")
+            output = "\n".join(done.stdout.splitlines()[:_OUTPUT_LINES_MAX])
+            raise NotInstalled(f"mvn could not fetch Spark's Kafka connector:\n{output}")
         aside.rename(target)
     except subprocess.TimeoutExpired:
         raise NotInstalled(

@@ -38,7 +38,7 @@ def root(text: str) -> str:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def spark_errors() -> Iterator[None]:
     """Run a block of Spark's; what it raises comes out as a PipelineError."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException

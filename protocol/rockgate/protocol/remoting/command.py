@@ -46,7 +46,7 @@ _LANGUAGE_NUMBERS: Final = {language.name: language.value for language in Langua
 
 
 class Command:
-    """A request or a response. A received one is not modified, except by `let_go`."""
+    """A request or a response. A received one is not modified, except by `release`."""
 
     __slots__ = (
         "body",
@@ -91,7 +91,7 @@ class Command:
         self.size = size
         """Bytes of the whole frame: the memory that this command takes."""
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Release the contents once they were read: the response may take long."""
         self.fields = {}
         self.body = b""

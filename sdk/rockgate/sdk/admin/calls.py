@@ -65,11 +65,11 @@ class AdminCalls:
 
     async def brokers(self) -> dict[str, Broker]:
         """Every broker of every cluster, by name."""
-        told = await find_brokers(self.client.name_servers)
-        clusters = {each.broker_name: each.cluster for each in told}
+        brokers = await find_brokers(self.client.name_servers)
+        clusters = {each.broker_name: each.cluster for each in brokers}
         return {
             name: Broker(name=name, cluster=clusters[name], addresses=addresses)
-            for name, addresses in sorted(brokers_of(told).items())
+            for name, addresses in sorted(brokers_of(brokers).items())
         }
 
     async def masters(self, cluster: str | None = None, broker: str | None = None) -> list[str]:

@@ -43,7 +43,7 @@ from rockgate.sdk.message import check_group
 
 T = TypeVar("T")
 
-NOBODY = (
+NOT_CONNECTED = (
     ResponseCode.CONSUMER_NOT_ONLINE,
     ResponseCode.SYSTEM_ERROR,
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
@@ -107,21 +107,21 @@ class GroupAdmin:
         """The members of a group and their subscriptions; None if it has no members."""
         code = RequestCode.GET_CONSUMER_CONNECTION_LIST
         header = ConsumerGroupHeader(consumer_group=group)
-        told: list[ConsumerConnections] = []
+        answers: list[ConsumerConnections] = []
         for address in await self._calls.masters():
             try:
-                told.append(await self._calls.read(address, code, ConsumerConnections, header))
+                answers.append(await self._calls.read(address, code, ConsumerConnections, header))
             except Refused as refused:
-                if refused.code not in NOBODY:
+                if refused.code not in NOT_CONNECTED:
                     raise
-        if not told:
+        if not answers:
             return None
-        first = told[0]
+        first = answers[0]
         return GroupConnections(
-            connections=_connections([each for one in told for each in one.connection_set]),
+            connections=_connections([each for one in answers for each in one.connection_set]),
             subscriptions={
                 topic: each.sub_string
-                for one in told
+                for one in answers
                 for topic, each in one.subscription_table.items()
             },
             model=first.message_model,
@@ -133,16 +133,16 @@ class GroupAdmin:
         """Who produces in a group."""
         code = RequestCode.GET_PRODUCER_CONNECTION_LIST
         header = ProducerGroupHeader(producer_group=group)
-        told: list[ConnectedClient] = []
+        answers: list[ConnectedClient] = []
         for address in await self._calls.masters():
             try:
                 found = await self._calls.read(address, code, ProducerConnections, header)
             except Refused as refused:
-                if refused.code not in NOBODY:
+                if refused.code not in NOT_CONNECTED:
                     raise
             else:
-                told += found.connection_set
-        return _connections(told)
+                answers += found.connection_set
+        return _connections(answers)
 
     async def running_info(
         self, group: str, client_id: str, *, with_stack: bool = False
@@ -216,8 +216,8 @@ class GroupAdmin:
         code = RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG
         for address in await self._calls.masters():
             # Without fields, for with any of them a broker of 5.5 answers with a page.
-            told = await self._calls.read(address, code, SubscriptionGroups)
-            found |= told.subscription_group_table
+            answers = await self._calls.read(address, code, SubscriptionGroups)
+            found |= answers.subscription_group_table
         return found
 
     async def _first(
@@ -234,7 +234,7 @@ class GroupAdmin:
         raise failure
 
 
-def _connections(told: list[ConnectedClient]) -> tuple[Connection, ...]:
+def _connections(answers: list[ConnectedClient]) -> tuple[Connection, ...]:
     """Every client once, whichever brokers it is connected to."""
     by_id = {
         each.client_id: Connection(
@@ -243,6 +243,6 @@ def _connections(told: list[ConnectedClient]) -> tuple[Connection, ...]:
             language=each.language,
             version=each.version,
         )
-        for each in told
+        for each in answers
     }
     return tuple(by_id[client_id] for client_id in sorted(by_id))

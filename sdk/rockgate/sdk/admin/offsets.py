@@ -115,8 +115,8 @@ class OffsetAdmin:
         code = RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS
         found: dict[str, dict[Queue, int]] = {}
         for address in (await self._calls.masters_of(topic)).values():
-            told = await self._calls.read(address, code, ConsumerStatus, header)
-            for member, table in told.consumer_table.items():
+            answer = await self._calls.read(address, code, ConsumerStatus, header)
+            for member, table in answer.consumer_table.items():
                 queues = {queue_of(queue): offset for queue, offset in table.items.items()}
                 found.setdefault(member, {}).update(queues)
         return found

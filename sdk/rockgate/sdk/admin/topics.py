@@ -83,7 +83,7 @@ class TopicAdmin:
             )
         code = RequestCode.DELETE_TOPIC_IN_NAMESRV
         fields = headers.write(DeleteTopicHeader(topic=topic, cluster_name=cluster))
-        await self._calls.client.name_servers.tell_all(code, fields)
+        await self._calls.client.name_servers.send_all(code, fields)
 
     async def names(self) -> list[str]:
         """The topics that name servers know, RocketMQ's own included, sorted."""
@@ -130,8 +130,8 @@ class TopicAdmin:
         found: set[str] = set()
         code = RequestCode.QUERY_TOPIC_CONSUME_BY_WHO
         for address in (await self._calls.masters_of(topic)).values():
-            told = await self._calls.read(address, code, GroupList, TopicHeader(topic=topic))
-            found.update(told.group_list)
+            answer = await self._calls.read(address, code, GroupList, TopicHeader(topic=topic))
+            found.update(answer.group_list)
         return sorted(found)
 
     async def _config(self, address: str, topic: str) -> TopicConfig:

@@ -110,7 +110,7 @@ class Channel(asyncio.Protocol):
             self._give_up(opaque)
             raise
 
-    def tell(self, code: int, write: Write, body: Buffer) -> None:
+    def send_oneway(self, code: int, write: Write, body: Buffer) -> None:
         """A one-way request."""
         if self.is_lost:
             raise self.lost()
@@ -169,7 +169,7 @@ class Channel(asyncio.Protocol):
             commands = self._connection.receive_data(data)
             # A late answer is dropped, but it is a sign of life, too.
             is_whole = bool(commands) or self._connection.dropped_bytes > dropped_bytes
-            self._hear(is_whole=is_whole)
+            self._note_activity(is_whole=is_whole)
             for command in commands:
                 if command.flag & RESPONSE_FLAG:
                     found = self._answers.pop(command.opaque, None)
@@ -220,7 +220,7 @@ class Channel(asyncio.Protocol):
             return NotRocketMQ(f"{not_a_port(address, 'RocketMQ', self._first_bytes, why)}.")
         return Unreachable(f"{address} does not speak the RocketMQ protocol: {error}")
 
-    def _hear(self, *, is_whole: bool) -> None:
+    def _note_activity(self, *, is_whole: bool) -> None:
         """Something came. A frame that never ends is no sign of life."""
         now = self._loop.time()
         if is_whole:

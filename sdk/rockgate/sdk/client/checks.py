@@ -23,7 +23,7 @@ from rockgate.protocol.remoting.headers.transactions import (
 )
 from rockgate.protocol.remoting.properties import KEYS, PRODUCER_GROUP, TAGS
 from rockgate.sdk.client.connection import Link
-from rockgate.sdk.hooks import Ended, SendHook, tell_ended
+from rockgate.sdk.hooks import Ended, SendHook, notify_ended
 from rockgate.sdk.namespaces import unwrap
 from rockgate.sdk.received import Received, read_one
 from rockgate.sdk.results import Outcome
@@ -162,7 +162,7 @@ class Checks:
         if not asked.link.notify(RequestCode.END_TRANSACTION, headers.write(header)):
             _log.warning("could not respond to a check from %s", asked.link.address)
             return
-        tell_ended(
+        notify_ended(
             group_checker.hooks,
             Ended(
                 group=unwrap(group_checker.namespace, asked.group),

@@ -219,7 +219,7 @@ class Client:
                 "Use another group, or another `instance`."
             )
         self._groups.add(group)
-        self._tell_all()
+        self._send_heartbeats()
         if checker is not None:
             self.checks.add(group, checker)
             self._upkeep.wake()
@@ -263,7 +263,7 @@ class Client:
                 dial=self._dial,
                 settings=self._settings,
                 on_request=self._asked,
-                on_open=self._greet,
+                on_open=self._send_heartbeat,
                 hooks=self.rpc_hooks,
             )
         return link
@@ -299,13 +299,13 @@ class Client:
             )
         )
 
-    def _greet(self, link: Link) -> None:
+    def _send_heartbeat(self, link: Link) -> None:
         if link.address in self._brokers and (self._groups or self.consumers.groups):
             link.notify(RequestCode.HEART_BEAT, None, self._heartbeat())
 
-    def _tell_all(self) -> None:
+    def _send_heartbeats(self) -> None:
         for address in self._brokers:
-            self._greet(self._links[address])
+            self._send_heartbeat(self._links[address])
 
     async def _find_masters(self) -> None:
         """Discover every master while a group here has a checker, as any may send checks."""

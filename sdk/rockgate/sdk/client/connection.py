@@ -199,9 +199,9 @@ class Link:
     ) -> None:
         """Ask for no answer; returns when it was handed to the transport."""
         fields = self._hooked(code, fields, body)
-        await self.tell(code, writer(code, fields), body, timeout_s)
+        await self.send_oneway(code, writer(code, fields), body, timeout_s)
 
-    async def tell(self, code: int, write: Write, body: Buffer, timeout_s: float) -> None:
+    async def send_oneway(self, code: int, write: Write, body: Buffer, timeout_s: float) -> None:
         """The same for a header that is written by hand, which no hook sees."""
         channel = self._channel
         if channel is None or not channel.is_ready:
@@ -214,7 +214,7 @@ class Link:
                 raise TimedOut(
                     f"{request_name(code)} to {self.address} was not sent in time."
                 ) from None
-        channel.tell(code, write, body)
+        channel.send_oneway(code, write, body)
 
     def notify(self, code: int, fields: Fields | None = None, body: Buffer = b"") -> bool:
         """A one-way request now; whether there was a connection that takes it."""
@@ -225,7 +225,7 @@ class Link:
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("hook rejected %s to %s", request_name(code), self.address)
             return False
-        self._channel.tell(code, writer(code, fields), body)
+        self._channel.send_oneway(code, writer(code, fields), body)
         return True
 
     def respond(self, request: Command, answer: Command) -> None:

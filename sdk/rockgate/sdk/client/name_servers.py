@@ -80,7 +80,7 @@ class NameServers:
             raise failure
         return Found(None, failure)
 
-    async def tell_all(self, code: int, fields: Fields) -> None:
+    async def send_all(self, code: int, fields: Fields) -> None:
         """Send a request to every name server; raises if one failed, after all were sent it."""
         failure: SdkError | None = None
         for address in list(self._addresses):

@@ -164,7 +164,7 @@ class Member:
             await self.holding.leave()
         finally:
             self._client.remove_consumer(self._group)
-        await self._tell(self._on_revoked, queues)
+        await self._notify(self._on_revoked, queues)
 
     # What is consumed
 
@@ -181,13 +181,13 @@ class Member:
         """Consume a topic from now on, or others of its messages."""
         await self._check(subscription)
         self._subscriptions[subscription.topic] = subscription
-        await self._tell_brokers()
+        await self._announce()
         self._rounds.wake()
 
     async def unsubscribe(self, topic: str) -> None:
         """Consume a topic no more. Its queues are given up in a round that begins at once."""
         if self._subscriptions.pop(topic, None) is not None:
-            await self._tell_brokers()
+            await self._announce()
             self._rounds.wake()
 
     def resumed(self) -> None:
@@ -229,7 +229,7 @@ class Member:
         for topic in changed:
             self.holding.divide_limits(topic)
         if changed:
-            await self._tell_brokers()
+            await self._announce()
         return is_complete
 
     async def _rebalance_topic(self, topic: str) -> bool:
@@ -243,7 +243,7 @@ class Member:
         is_released = await self._release(assignment.release(topic, share.mine, now_s))
         missing = assignment.missing(share.mine)
         taken = await self.holding.take_up(missing)
-        await self._tell(self._on_assigned, taken)
+        await self._notify(self._on_assigned, taken)
         if taken:
             _log.info(
                 "group %s consumes %d of %d queues of %s",
@@ -257,7 +257,7 @@ class Member:
     async def _release(self, dropped: Sequence[Queue]) -> bool:
         """Give dropped queues up; whether all of them could be."""
         released = [queue for queue in dropped if await self.holding.release(queue)]
-        await self._tell(self._on_revoked, released)
+        await self._notify(self._on_revoked, released)
         return len(released) == len(dropped)
 
     async def _check(self, subscription: Subscription) -> None:
@@ -267,7 +267,7 @@ class Member:
         if subscription.kind == SQL92:
             await self._calls.check(subscription)
 
-    async def _tell_brokers(self) -> None:
+    async def _announce(self) -> None:
         """What is consumed has changed: brokers hear of a later version than they know."""
         version = self._version = max(self._client.now_ms(), self._version + 1)
         await self._client.announce()
@@ -297,7 +297,7 @@ class Member:
         found = self._subscriptions.get(topic)
         return None if found is None else (found, self._pull_version)
 
-    async def _tell(self, callback: OnQueues | None, queues: Sequence[Queue]) -> None:
+    async def _notify(self, callback: OnQueues | None, queues: Sequence[Queue]) -> None:
         if callback is None or not queues:
             return
         try:

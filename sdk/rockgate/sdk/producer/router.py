@@ -57,7 +57,7 @@ OUR_LANGUAGE: Final = "PYTHON"
 """The language in rockgate's answers; Apache's brokers say JAVA."""
 ROUTE_AGAIN_S_MAX: Final = 0.5
 """How long a try waits for a name server to say whether the route has changed."""
-TOLD_MAX: Final = 8
+LOGGED_MAX: Final = 8
 """How many attempts an error lists: the last ones."""
 
 Selector = Callable[[Sequence[Queue]], Queue]
@@ -131,7 +131,7 @@ class Router:
                 tries_left -= not (isinstance(lost, Unreachable) and lost.retry_in_s > 0)
             if error is not None:
                 attempts.append(f"{queue.broker}: {error}")
-            del attempts[:-TOLD_MAX]
+            del attempts[:-LOGGED_MAX]
             failed.add(queue.broker)
             if isinstance(error, Unreachable) and error.retry_in_s > 0:
                 await self._wait(route, failed if chosen is None else None, error, budget)
@@ -161,7 +161,7 @@ class Router:
         timeout_s = max(budget.left_s, 0.0)
         if self._is_plain(link, outgoing):
             write = self._headers.writer(outgoing, queue)
-            await link.tell(outgoing.code, write, outgoing.body, timeout_s)
+            await link.send_oneway(outgoing.code, write, outgoing.body, timeout_s)
         else:
             fields = outgoing.fields(self._group, wrap(self._namespace, outgoing.topic), queue)
             await link.oneway(outgoing.code, fields, outgoing.body, timeout_s=timeout_s)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
-from rockgate.sdk import hooks as telling
+from rockgate.sdk import hooks as hook_calls
 from rockgate.sdk.client.connection import Link
 from rockgate.sdk.errors import Refused, SdkError, SendFailed
 from rockgate.sdk.hooks import Ended, SendHook, Sending, SendKind
@@ -53,7 +53,7 @@ class Sender:
                 if on_packed is not None:
                     on_packed(outgoing.ids[0])
                 return (await self.router.deliver(outgoing, choose, timeout_s))[0]
-            with self._told([message], is_half=is_half) as sending:
+            with self._hooked([message], is_half=is_half) as sending:
                 more = {**sending.properties, **(more or {})}
                 outgoing = await self.packer.single(message, more, is_half=is_half, code=code)
                 sending.message_ids = outgoing.ids
@@ -67,7 +67,7 @@ class Sender:
         self, message: Message, choose: Choose | None, timeout_s: float | None
     ) -> None:
         """One message, and no answer."""
-        with self.open_calls, self._told([message], is_oneway=True) as sending:
+        with self.open_calls, self._hooked([message], is_oneway=True) as sending:
             outgoing = await self.packer.single(message, sending.properties)
             sending.message_ids = outgoing.ids
             await self.router.oneway(outgoing, choose, timeout_s)
@@ -78,7 +78,7 @@ class Sender:
         """Messages of one topic, to one queue."""
         if not messages:
             return []
-        with self.open_calls, self._told(messages) as sending:
+        with self.open_calls, self._hooked(messages) as sending:
             parts = self.packer.batches(messages, sending.properties)
             sending.message_ids = [each for part in parts for each in part.ids]
             sent: list[SendResult] = []
@@ -97,21 +97,21 @@ class Sender:
             return sent
 
     @contextmanager
-    def _told(
+    def _hooked(
         self, messages: Sequence[Message], *, is_half: bool = False, is_oneway: bool = False
     ) -> Iterator[Sending]:
         kind = SendKind.HALF if is_half else SendKind.NORMAL
         if messages[0].delay is not None:
             kind = SendKind.DELAYED
         sending = Sending(self.group, messages, kind, is_oneway=is_oneway)
-        telling.begin(self.hooks, sending)
+        hook_calls.begin(self.hooks, sending)
         try:
             yield sending
         except BaseException as error:
             sending.error = error
             raise
         finally:
-            telling.end(self.hooks, sending)
+            hook_calls.end(self.hooks, sending)
 
 
 class Half:
@@ -155,7 +155,7 @@ class Half:
         if answer.code != ResponseCode.SUCCESS:
             raise Refused("end of a transaction", answer.code, answer.remark)
         message = self._message
-        telling.tell_ended(
+        hook_calls.notify_ended(
             self._sender.hooks,
             Ended(
                 group=self._sender.group,

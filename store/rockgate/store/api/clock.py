@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from rockgate.store.clock import Clock
-from rockgate.store.upkeep.expiry import BelievedTime
+from rockgate.store.upkeep.expiry import TrustedTime
 
-__all__ = ["BelievedTime", "Clock"]
+__all__ = ["Clock", "TrustedTime"]

@@ -13,7 +13,7 @@ from rockgate.store.delay.fold import Listed
 from rockgate.store.delay.given import ORIGIN, Redeliver
 from rockgate.store.delay.held import (
     HELD_TOPIC,
-    NOBODY,
+    NO_OWNER,
     UNDECIDED,
     Held,
     HeldChangeKind,
@@ -28,7 +28,7 @@ __all__ = [
     "DELAY_FORMAT",
     "DELAY_TOPIC",
     "HELD_TOPIC",
-    "NOBODY",
+    "NO_OWNER",
     "ORIGIN",
     "UNDECIDED",
     "DelayChangeKind",

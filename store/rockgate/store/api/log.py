@@ -7,9 +7,9 @@ from typing import Protocol
 
 from rockgate.store.log.page_residency import Place
 
-__all__ = ["Epochs", "Flushing", "Log", "PageResidency", "Place", "Told"]
+__all__ = ["Epochs", "Flushing", "Log", "OnFlushed", "PageResidency", "Place"]
 
-Told = Callable[[Exception | None], None]
+OnFlushed = Callable[[Exception | None], None]
 """Called once a position is on disk, or with the error that says it may never be."""
 
 
@@ -32,8 +32,8 @@ class Flushing(Protocol):
     def flushed(self) -> int:
         """Everything before this position is on disk."""
 
-    def when_flushed(self, position: int, told: Told) -> None:
-        """Call `told` once everything before a position is on disk."""
+    def when_flushed(self, position: int, callback: OnFlushed) -> None:
+        """Call `callback` once everything before a position is on disk."""
 
 
 class PageResidency(Protocol):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rockgate.store.problem_log import Complaint, Remembered
+from rockgate.store.problem_log import DeferralLog, Remembered
 
-__all__ = ["Complaint", "Remembered"]
+__all__ = ["DeferralLog", "Remembered"]

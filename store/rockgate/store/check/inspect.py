@@ -41,7 +41,7 @@ from rockgate.store.check.trial import Opener, Refusal, plain_opener, refusal_of
 from rockgate.store.files.interface import Directory
 from rockgate.store.upkeep.checkpoint import Checkpoint
 
-_TELL_BYTES: Final = 16 << 20
+_REPORT_BYTES: Final = 16 << 20
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,9 +134,11 @@ def _check_log(
         checkpoint = Checkpoint(flushed=row.start)
     flushed = report.flushed = checkpoint.flushed
     for problem in row.problems:
-        is_mendable = problem.is_short and flushed <= (problem.good_to or 0)
-        reason = f"{problem.reason}; repaired by the next start" if is_mendable else problem.reason
-        report.damage.append(Finding(problem.file, problem.position, reason, is_mendable))
+        is_repairable = problem.is_short and flushed <= (problem.good_to or 0)
+        reason = (
+            f"{problem.reason}; repaired by the next start" if is_repairable else problem.reason
+        )
+        report.damage.append(Finding(problem.file, problem.position, reason, is_repairable))
     for damaged in _walk(row, flushed, report, on_progress):
         row.note_damage(damaged)
         reason = f"{damaged.reason}; {damaged.size:,} bytes up to the next valid entry"
@@ -152,13 +154,13 @@ def _check_log(
 
 def _walk(row: Row, flushed: int, report: Report, on_progress: OnProgress) -> Iterator[Damaged]:
     """Count the entries up to the log's end, and yield the damage before the flushed position."""
-    told = whole_to = report.log_end = row.start
+    reported = whole_to = report.log_end = row.start
     group: int | None = None
     for piece in row.walk(row.start, row.end):
         position = piece.position
-        if position - told >= _TELL_BYTES:
-            on_progress(position - told)
-            told = position
+        if position - reported >= _REPORT_BYTES:
+            on_progress(position - reported)
+            reported = position
         if isinstance(piece, Whole | Filler):
             whole_to = position + piece.size
         if isinstance(piece, Whole):
@@ -187,7 +189,7 @@ def _walk(row: Row, flushed: int, report: Report, on_progress: OnProgress) -> It
             yield Damaged(position, piece.size, "unwritten space")
     else:
         report.log_end = whole_to if group is None else group
-    on_progress(row.end - told)
+    on_progress(row.end - reported)
 
 
 def _note_end(report: Report, piece: Damaged | Unwritten | Filler, group: int | None) -> None:

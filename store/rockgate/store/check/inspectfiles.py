@@ -34,7 +34,7 @@ class Finding(NamedTuple):
     position: int
     """Position in the log, or place in a file that is not part of the log."""
     reason: str
-    is_mendable: bool = False
+    is_repairable: bool = False
     """Whether a start repairs it."""
     is_in_log: bool = True
     """Whether it is a position of the log, at which that can be truncated."""
@@ -151,7 +151,7 @@ def _check_units(index: IndexFile, row: Row, log_end: int) -> Iterator[Finding]:
 
 def _derived(file: str, position: int, reason: str, *, is_in_log: bool = True) -> Finding:
     return Finding(
-        file, position, f"{reason}; {_BUILT_AGAIN}", is_mendable=True, is_in_log=is_in_log
+        file, position, f"{reason}; {_BUILT_AGAIN}", is_repairable=True, is_in_log=is_in_log
     )
 
 
@@ -265,7 +265,7 @@ def check_snapshots(
             yield name, reader.header, None
         except StoreCorrupt as damage:
             reason = f"{damage.reason}; the next start uses the other one"
-            found = Finding(file.name, damage.position, reason, is_mendable=True, is_in_log=False)
+            found = Finding(file.name, damage.position, reason, is_repairable=True, is_in_log=False)
             yield name, None, found
         except FormatTooNew as error:
             yield (

@@ -19,7 +19,7 @@ from rockgate.store.delay.given import Records, Redeliver, end_of, with_origin
 from rockgate.store.errors import EntryTooLarge, StoreError, UnknownTopic
 from rockgate.store.log.commitlog import CommitLog, Draft
 from rockgate.store.log.page_residency import PageResidency
-from rockgate.store.problem_log import Complaint, Remembered
+from rockgate.store.problem_log import DeferralLog, Remembered
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit, UnitFields
 from rockgate.store.queues.queuetable import QueueTable
@@ -55,7 +55,7 @@ class _Found(NamedTuple):
     is_record: bool
 
 
-class _Going(NamedTuple):
+class _Outgoing(NamedTuple):
     intake: Intake
     dues: Sequence[Due]
     """The items that it delivers."""
@@ -88,7 +88,7 @@ class Deliveries:
         """Set by the gateway; without it nothing is delivered."""
         self.records: Records | None = None
         """Set by the gateway, for batch entries; without it they are delivered like messages."""
-        self._appends, self._ends = Complaint(_log, "deliveries"), Complaint(_log, "ends")
+        self._appends, self._ends = DeferralLog(_log, "deliveries"), DeferralLog(_log, "ends")
         self._bad = Remembered()
         self.delivered_count = self.lost_count = 0
         self.dropped_count = self.put_off_count = 0
@@ -198,7 +198,7 @@ class Deliveries:
         try:
             self._appender.append_state(DELAY_TOPIC, end_of(kind, dues))
         except StoreError as error:
-            self._ends.tell(error)
+            self._ends.report(error)
             self._put_off(dues, now_ms)
             return False
         self._ends.end()
@@ -283,7 +283,7 @@ class Deliveries:
 
     def _deliver(self, found: Sequence[_Found], redeliver: Redeliver, now_ms: int) -> bool:
         """Append what items become; those that cannot be delivered are postponed."""
-        going: list[_Going] = []
+        outgoing: list[_Outgoing] = []
         dropped: dict[str, list[Due]] = {}
         for run in _runs(found):
             if self._picked:
@@ -293,7 +293,7 @@ class Deliveries:
                 # A run fails as a whole; then each item is tried alone, and only the bad one is
                 # reported.
                 try:
-                    going += self._make(part, redeliver, now_ms)
+                    outgoing += self._make(part, redeliver, now_ms)
                 except UnknownTopic as error:
                     dropped.setdefault(error.topic, []).extend(each.due for each in run)
                     break
@@ -304,9 +304,9 @@ class Deliveries:
                 if part is run:
                     break
         self._drop(dropped, now_ms)
-        return not going or self._append(going, now_ms)
+        return not outgoing or self._append(outgoing, now_ms)
 
-    def _make(self, run: list[_Found], redeliver: Redeliver, now_ms: int) -> list[_Going]:
+    def _make(self, run: list[_Found], redeliver: Redeliver, now_ms: int) -> list[_Outgoing]:
         """Convert a run to deliveries."""
         if self.records is None or not run[0].is_record:
             [(due, _, entry, _)] = run
@@ -314,8 +314,8 @@ class Deliveries:
             if intake is None:
                 self._put_off([due], now_ms)
                 return []
-            return [_Going(with_origin(intake, [due]), [due])]
-        made: list[_Going] = []
+            return [_Outgoing(with_origin(intake, [due]), [due])]
+        made: list[_Outgoing] = []
         while run:
             one = self.records.redeliver([(each.entry, each.due.waiting.offset) for each in run])
             if one is None:
@@ -323,7 +323,7 @@ class Deliveries:
                 break
             intake, count = one
             dues = [each.due for each in run[:count]]
-            made.append(_Going(with_origin(intake, dues), dues))
+            made.append(_Outgoing(with_origin(intake, dues), dues))
             run = run[count:]
         return made
 
@@ -331,18 +331,18 @@ class Deliveries:
         """Leave items for the next step, before any others."""
         self._picked += [_Picked(each.due, each.queue, each.entry.unit) for each in run]
 
-    def _append(self, going: Sequence[_Going], now_ms: int) -> bool:
+    def _append(self, outgoing: Sequence[_Outgoing], now_ms: int) -> bool:
         """Append deliveries and the ends of their delays, in as few groups as segments allow."""
-        dues = [due for each in going for due in each.dues]
+        dues = [due for each in outgoing for due in each.dues]
         end = Draft(DELAY_TOPIC, 0, -1, end_of(DelayChangeKind.DELIVERED, dues))
         try:
-            self._appender.group([*(each.intake for each in going), Intake(None, end)])
+            self._appender.group([*(each.intake for each in outgoing), Intake(None, end)])
         except StoreError as error:
-            half = len(going) // 2
+            half = len(outgoing) // 2
             if isinstance(error, EntryTooLarge) and half:
-                is_done = self._append(going[:half], now_ms)
-                return self._append(going[half:], now_ms) and is_done
-            self._appends.tell(error)
+                is_done = self._append(outgoing[:half], now_ms)
+                return self._append(outgoing[half:], now_ms) and is_done
+            self._appends.report(error)
             self._put_off(dues, now_ms)
             return False
         self._appends.end()

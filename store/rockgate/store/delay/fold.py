@@ -136,7 +136,7 @@ class Delay:
         for some in self._walk():
             for when, _, offset, number, _ in some:
                 if number != NONE and offset in self._queues[number][1]:
-                    due = self._wheels.told_ms(when)
+                    due = self._wheels.unit_due_ms(when)
                     yield WaitingOffset(*self._queues[number][0], offset, due)
 
     def _walk(self) -> Iterator[list[Fields]]:
@@ -165,11 +165,11 @@ class Delay:
             return [], -1
         some = self.units.some(start, count)
         end = start + len(some)
-        queues, told_ms = self._queues, self._wheels.told_ms
+        queues, unit_due_ms = self._queues, self._wheels.unit_due_ms
         if offset >= 0:
             some = [each for each in some if each[2] == offset]
         found = [
-            _new(Listed, (told_ms(when), sequence, *queues[number][0], at))
+            _new(Listed, (unit_due_ms(when), sequence, *queues[number][0], at))
             for when, sequence, at, number, _ in some
             if number != NONE and at in queues[number][1]
         ]
@@ -263,7 +263,9 @@ class Delay:
             when, sequence, offset, number, _ = self.units.read(unit)
             key, offsets = self._queues[number]
             if offset in offsets:
-                return Due(unit, sequence, WaitingOffset(*key, offset, self._wheels.told_ms(when)))
+                return Due(
+                    unit, sequence, WaitingOffset(*key, offset, self._wheels.unit_due_ms(when))
+                )
             self.units.free(unit)
         return None
 
@@ -285,12 +287,12 @@ class Delay:
             start += len(columns[0])
             waits = self._which(columns[2], columns[3])
             pending = columns if all(waits) else [list(compress(each, waits)) for each in columns]
-            whens, sequences, offsets, numbers = pending
+            due_times, sequences, offsets, numbers = pending
             self._wheels.look()
             table = {number: index for index, number in enumerate(dict.fromkeys(numbers))}
             keys = [self._queues[number][0] for number in table]
             indexes = [table[number] for number in numbers]
-            items = pack_items(self._wheels.told_all(whens), sequences, offsets, indexes)
+            items = pack_items(self._wheels.all_stored(due_times), sequences, offsets, indexes)
             yield bytes((_FORMAT,)) + _encode(_Slice(keys, items))
 
     def _which(self, offsets: list[int], numbers: list[int]) -> list[bool]:
@@ -317,7 +319,7 @@ class Delay:
         """Add a slice's items by column, because a start waits for this."""
         if not found.items:
             return
-        whens, sequences, offsets, indexes = unpack_items(found.items)
+        due_times, sequences, offsets, indexes = unpack_items(found.items)
         numbers = [self._number(key) for key in found.queues]
         for index in range(len(numbers)):
             own: Sequence[int] = offsets
@@ -330,7 +332,7 @@ class Delay:
                 raise StoreCorrupt(_SNAPSHOT, 0, "duplicate delayed message")
         queues = [numbers[index] for index in indexes]
         self._wheels.look()
-        self._wheels.add_all(whens, sequences, offsets, queues)
+        self._wheels.add_all(due_times, sequences, offsets, queues)
         self.waiting_count += len(offsets)
         self._sequence = max(self._sequence, max(sequences) + 1)
 

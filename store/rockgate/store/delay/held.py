@@ -22,7 +22,7 @@ from rockgate.store.state.topicchanges import TOPICS_TOPIC, deleted_ids
 from rockgate.store.state.topics import Topics
 
 HELD_TOPIC: Final = b"rmq_sys_rockgate_delay_held"
-NOBODY: Final = -1
+NO_OWNER: Final = -1
 """Instead of an owner: there is no outcome to wait for."""
 UNDECIDED: Final = -1
 """Instead of a time: the owner's outcome is not known yet."""
@@ -195,7 +195,7 @@ class HeldEntries:
                 continue
             self._remove(held)
             if is_release:
-                self._put(held._replace(owner=NOBODY, from_ms=item.from_ms, position=position))
+                self._put(held._replace(owner=NO_OWNER, from_ms=item.from_ms, position=position))
 
     def _scheduled(self, item: Scheduled, position: int) -> None:
         key = item.topic_id, item.queue_id
@@ -212,7 +212,7 @@ class HeldEntries:
 
     def _put(self, held: Held) -> None:
         self._places.setdefault(held.key, {})[held.base] = self._roster.add(held)
-        if held.owner == NOBODY:
+        if held.owner == NO_OWNER:
             self._ready[held.key, held.base] = None
 
     def _remove(self, held: Held) -> None:

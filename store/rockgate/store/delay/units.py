@@ -94,7 +94,7 @@ class Units:
     def _allocate(self, name: str, size: int) -> Scratch:
         return self._directory.allocate(name, size)
 
-    def _allocate_somehow(self, name: str, size: int) -> Scratch:
+    def _allocate_any(self, name: str, size: int) -> Scratch:
         """Create a file, or fall back to memory: a start must schedule what the log contains."""
         try:
             return self._allocate(name, size)
@@ -111,7 +111,7 @@ class Units:
             self._free = self.read(unit)[4]
         else:
             if self._end >= len(self._files) * self._file_units:
-                self._make_room(1, self._allocate_somehow)
+                self._make_room(1, self._allocate_any)
             unit = self._end
             self._end += 1
         number, index = divmod(unit, self._file_units)
@@ -133,7 +133,7 @@ class Units:
         """Fill units that were never used, from `len` on: `add` for many."""
         count = len(dues_ms)
         if self._end + count > len(self._files) * self._file_units:
-            self._make_room(self._end + count - self.used_count, self._allocate_somehow)
+            self._make_room(self._end + count - self.used_count, self._allocate_any)
         done = 0
         while done < count:
             number, index = divmod(self._end, self._file_units)

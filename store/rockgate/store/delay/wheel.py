@@ -66,20 +66,20 @@ class Wheel:
 
     def add_all(
         self,
-        whens: Sequence[int],
+        due_times: Sequence[int],
         sequences: Sequence[int],
         offsets: Sequence[int],
         queues: Sequence[int],
     ) -> None:
         """Do the same as `add` for many, with much less work if no unit was ever freed."""
         low, length = self._minute, self._length
-        dues_ms = whens
-        if max(whens, default=0) > DUE_MAX:
-            dues_ms = [when & DUE_MAX for when in whens]
+        dues_ms = due_times
+        if max(due_times, default=0) > DUE_MAX:
+            dues_ms = [when & DUE_MAX for when in due_times]
         first = min(dues_ms, default=0) // MINUTE_MS
         last = max(dues_ms, default=0) // MINUTE_MS
         if first < low or last >= low + length:
-            for each in zip(whens, sequences, offsets, queues, strict=True):
+            for each in zip(due_times, sequences, offsets, queues, strict=True):
                 self.add(*each)
             return
         rows, begin = self._minutes, len(self._units)
@@ -94,7 +94,7 @@ class Wheel:
                 at = due_ms // MINUTE_MS % length
                 following.append(rows[at])
                 rows[at] = unit
-        self._units.fill(whens, sequences, offsets, queues, following)
+        self._units.fill(due_times, sequences, offsets, queues, following)
 
     def put(self, unit: int, at_ms: int, sequence: int) -> None:
         """Insert a unit by a time; if that has passed, the unit comes next."""
@@ -234,17 +234,17 @@ class Wheels:
         """Return a delay as units store it; setting the clock back makes no delay longer."""
         return moved(bounded(when, self._now_ms), self._apart_ms)
 
-    def told(self, when: int) -> int:
+    def stored(self, when: int) -> int:
         """Convert a unit's time to that of log and snapshot."""
         return when if when <= DUE_MAX else moved(when, -self._apart_ms)
 
-    def told_ms(self, when: int) -> int:
+    def unit_due_ms(self, when: int) -> int:
         """Return the due time of a unit."""
         return when if when <= DUE_MAX else due_ms(when) - self._apart_ms
 
-    def told_all(self, whens: Sequence[int]) -> Sequence[int]:
-        """Do the same as `told` for many."""
-        return whens if not self._apart_ms else [self.told(when) for when in whens]
+    def all_stored(self, due_times: Sequence[int]) -> Sequence[int]:
+        """Do the same as `stored` for many."""
+        return due_times if not self._apart_ms else [self.stored(when) for when in due_times]
 
     def add(self, when: int, sequence: int, offset: int, queue: int) -> None:
         """Fill a unit and insert it by its due time."""
@@ -265,8 +265,8 @@ class Wheels:
             return
         if not all(delays):
             self._for_days.add_all(*(list(compress(each, map(not_, delays))) for each in columns))
-        whens, *others = (list(compress(each, delays)) for each in columns)
-        self._for_delays.add_all([self._own(when) for when in whens], *others)
+        due_times, *others = (list(compress(each, delays)) for each in columns)
+        self._for_delays.add_all([self._own(when) for when in due_times], *others)
 
     def put(self, unit: int, at_ms: int, sequence: int) -> None:
         """Insert a unit by a time of day."""

@@ -292,11 +292,11 @@ class KeyFile:
             self.begin_ms, self.end_ms, self.is_unordered = 0, 0, False
         # The header comes first: slots that point beyond its count are repaired at every start.
         self.flush()
-        self._mend_slots()
+        self._repair_slots()
         # A killed process may have left a header that was never synced.
         self.mapping.sync()
 
-    def _mend_slots(self) -> None:
+    def _repair_slots(self) -> None:
         """Rewrite all slots if one of them points to an entry that does not exist."""
         slot_count, count = self.shape.slot_count, self.count
         if max(_swapped(array("I", bytes(self.view[HEADER.size : self.shape.entries_at])))) < count:

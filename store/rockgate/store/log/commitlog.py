@@ -76,7 +76,7 @@ class CommitLog:
         self.segments = segments
         self.segment_at = segments.find
         """Returns the segment that holds a position; None if it was deleted."""
-        self.digging = segments.digging
+        self.using_reserve = segments.using_reserve
         self._clock_ms = clock.now_ms
         self._store_host = store_host
         self._host_flag = envelope.STORE_HOST_V6 if len(store_host) > 8 else 0

@@ -21,7 +21,7 @@ from rockgate.store.errors import DiskFailed
 from rockgate.store.files.interface import PAGE_SIZE
 from rockgate.store.workers import Worker
 
-Told = Callable[[Exception | None], None]
+OnFlushed = Callable[[Exception | None], None]
 """Called once the position is on disk, or with the error that says it may never be."""
 
 
@@ -42,7 +42,7 @@ class Flusher:
         self._clock = clock
         self._config = config
         self._worker: Worker | None = None
-        self._waiting: deque[tuple[int, Told]] = deque()
+        self._waiting: deque[tuple[int, OnFlushed]] = deque()
         self._thorough_ms = clock.monotonic_ms()
         self.flushed = flushed
         """Everything before this position is on disk."""
@@ -57,16 +57,16 @@ class Flusher:
 
     # The store's thread
 
-    def when_flushed(self, position: int, told: Told) -> None:
-        """Call `told` once everything before a position is on disk."""
+    def when_flushed(self, position: int, callback: OnFlushed) -> None:
+        """Call `callback` once everything before a position is on disk."""
         if position <= self.flushed:
-            told(None)
+            callback(None)
             return
         if self.failure is not None:
-            told(self.failure)
+            callback(self.failure)
             return
         # Positions are awaited in the order of appends, so the queue is sorted.
-        self._waiting.append((position, told))
+        self._waiting.append((position, callback))
         self.awaited_count += 1
         if self._worker is not None:
             self._worker.wake()
@@ -77,8 +77,8 @@ class Flusher:
         # Nothing is flushed after a failure, so the failure is read first.
         failure, flushed = self.failure, self.flushed
         while waiting and (failure is not None or waiting[0][0] <= flushed):
-            position, told = waiting.popleft()
-            told(None if position <= flushed else failure)
+            position, callback = waiting.popleft()
+            callback(None if position <= flushed else failure)
 
     def fail(self, failure: Exception) -> None:
         """Stop flushing; any thread may call this. `settle` notifies the waiters."""

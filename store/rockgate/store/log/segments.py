@@ -73,7 +73,7 @@ class Segments:
         *,
         reserved: FreeSpace = nothing,
     ) -> None:
-        """Without files. A new file leaves `reserved` bytes free, except in `digging`."""
+        """Without files. A new file leaves `reserved` bytes free, except in `using_reserve`."""
         self._directory = directory
         self.segment_size = segment_size
         self._populate_ahead = min(populate_ahead, segment_size)
@@ -207,7 +207,7 @@ class Segments:
         return segment
 
     @contextmanager
-    def digging(self, reserved: FreeSpace) -> Iterator[None]:
+    def using_reserve(self, reserved: FreeSpace) -> Iterator[None]:
         """Let new files leave only this much space free; for the writer's thread."""
         self._reserved = reserved
         try:

@@ -111,7 +111,7 @@ class Pending:
 
     def take(self, count: int) -> list[Held]:
         """Remove up to `count` records of the round and return them."""
-        helds: list[Held] = []
+        held_commits: list[Held] = []
         while self._draining and count > 0:
             group, topics = self._draining.popitem()
             while topics and count > 0:
@@ -119,14 +119,14 @@ class Pending:
                 if len(queues) > count:
                     topics[topic_id] = queues
                     queues = dict(queues.popitem() for _ in range(count))
-                helds.append(Held(group, topic_id, queues))
+                held_commits.append(Held(group, topic_id, queues))
                 count -= len(queues)
             if topics:
                 self._draining[group] = topics
-        return helds
+        return held_commits
 
-    def give_up_round(self, helds: Iterable[Held]) -> None:
+    def give_up_round(self, held_commits: Iterable[Held]) -> None:
         """Buffer again the records taken but not appended, and the rest of the round."""
-        for held in (*helds, *self.take(sys.maxsize)):
+        for held in (*held_commits, *self.take(sys.maxsize)):
             topics = self._waiting.setdefault(held.group, {})
             topics.setdefault(held.topic_id, {}).update(held.queues)

@@ -35,9 +35,9 @@ from rockgate.store.progress.records import (
     decode,
     encode_commits,
     encode_removals,
+    is_same_commit,
     pack_record,
     position_key,
-    says_the_same,
     unpack_slice,
 )
 from rockgate.store.progress.slices import slices
@@ -90,23 +90,27 @@ class Progress(CommittedOffsets):
             return
         for held in self._held(group, commits):
             for queue_id, record in held.queues.items():
-                self._put_aside(group, held.topic_id, queue_id, record)
+                self._defer(group, held.topic_id, queue_id, record)
 
     def changes(self, group: str, commits: Iterable[Commit]) -> list[tuple[bytes, bytes]]:
         """Return the changes that commit offsets, to be appended together with others."""
-        helds = self._held(group, commits)
-        return [(PROGRESS_TOPIC, body) for body in encode_commits(helds)] if helds else []
+        held_commits = self._held(group, commits)
+        return (
+            [(PROGRESS_TOPIC, body) for body in encode_commits(held_commits)]
+            if held_commits
+            else []
+        )
 
     def changes_as_of(
         self, group: str, commits: Sequence[tuple[Commit, int]]
     ) -> list[tuple[bytes, bytes]]:
         """Return the changes that commit offsets as of the positions where they were written."""
-        helds = self._held(group, [commit for commit, _ in commits])
-        by_topic = {held.topic_id: held.queues for held in helds}
+        held_commits = self._held(group, [commit for commit, _ in commits])
+        by_topic = {held.topic_id: held.queues for held in held_commits}
         for commit, position in commits:
             queues = by_topic[commit.topic_id]
             queues[commit.queue_id] = position_key(position) + queues[commit.queue_id]
-        bodies = encode_commits(helds, ProgressRecordKind.AS_OF) if helds else ()
+        bodies = encode_commits(held_commits, ProgressRecordKind.AS_OF) if held_commits else ()
         return [(PROGRESS_TOPIC, body) for body in bodies]
 
     def settle(self, group: str, queues: Iterable[tuple[bytes, int]]) -> None:
@@ -114,24 +118,24 @@ class Progress(CommittedOffsets):
         if not self._pending:
             return
         waiting = ((pair, self._pending.find(group, *pair)) for pair in queues)
-        helds = [Held(group, pair[0], {pair[1]: bare}) for pair, bare in waiting if bare]
-        self._append(list(encode_commits(helds)) if helds else (), self._journal)
+        held_commits = [Held(group, pair[0], {pair[1]: bare}) for pair, bare in waiting if bare]
+        self._append(list(encode_commits(held_commits)) if held_commits else (), self._journal)
 
     def _held(self, group: str, commits: Iterable[Commit]) -> list[Held]:
         check_group(group)
         now_ms = self._clock.now_ms()
-        helds: dict[bytes, Held] = {}
+        held_commits: dict[bytes, Held] = {}
         for commit in commits:
             record = pack_record(commit, now_ms)
-            held = helds.get(commit.topic_id)
+            held = held_commits.get(commit.topic_id)
             if held is None:
-                held = helds[commit.topic_id] = Held(group, commit.topic_id, {})
+                held = held_commits[commit.topic_id] = Held(group, commit.topic_id, {})
             held.queues[commit.queue_id] = record
-        return list(helds.values())
+        return list(held_commits.values())
 
-    def _put_aside(self, group: str, topic_id: bytes, queue_id: int, bare: bytes) -> None:
+    def _defer(self, group: str, topic_id: bytes, queue_id: int, bare: bytes) -> None:
         record = self._record(group, topic_id, queue_id)
-        if record is not None and says_the_same(record, bare):
+        if record is not None and is_same_commit(record, bare):
             self._pending.drop(group, topic_id, (queue_id,))
         else:
             self._pending.put(group, topic_id, queue_id, bare)
@@ -160,11 +164,11 @@ class Progress(CommittedOffsets):
             self._append_part(self._upkeep)
 
     def _append_part(self, journal: Journal) -> None:
-        helds = self._pending.take(_ROUND_PART)
+        held_commits = self._pending.take(_ROUND_PART)
         try:
-            self._append(list(encode_commits(helds)), journal)
+            self._append(list(encode_commits(held_commits)), journal)
         except StoreError:
-            self._pending.give_up_round(helds)
+            self._pending.give_up_round(held_commits)
             raise
 
     def delete_groups(self, groups: Iterable[str]) -> None:
@@ -187,8 +191,8 @@ class Progress(CommittedOffsets):
         self._append(list(encode_removals(known)) if known else (), self._upkeep)
         for removed in removals:
             self._pending.drop(removed.group, removed.topic_id, removed.queue_ids)
-        for told in self.on_removed:
-            told(removals)
+        for callback in self.on_removed:
+            callback(removals)
 
     def _is_known(self, removed: Removed) -> bool:
         topics = self._groups.get(removed.group)

@@ -141,7 +141,7 @@ def unpack_record(record: bytes, at: int = POSITION_SIZE) -> Committed:
     return Committed(offset, leader_epoch, text, commit_ms, expire_ms)
 
 
-def says_the_same(record: bytes, bare: bytes) -> bool:
+def is_same_commit(record: bytes, bare: bytes) -> bool:
     """Say whether a record with a position has the same values as one without."""
     return record[POSITION_SIZE + _VALUE_AT :] == bare[_VALUE_AT:]
 
@@ -150,25 +150,25 @@ def says_the_same(record: bytes, bare: bytes) -> bool:
 
 
 def encode_commits(
-    helds: Sequence[Held], kind: ProgressRecordKind = ProgressRecordKind.COMMIT
+    held_commits: Sequence[Held], kind: ProgressRecordKind = ProgressRecordKind.COMMIT
 ) -> Iterator[bytes]:
     """Yield the bodies for these records, each within the size of one change."""
-    body = bytes((FORMAT, kind)) + _encoder.encode(helds)
+    body = bytes((FORMAT, kind)) + _encoder.encode(held_commits)
     if len(body) <= CHANGE_SIZE_MAX:
         yield body
         return
-    if len(helds) == 1:
-        [held] = helds
+    if len(held_commits) == 1:
+        [held] = held_commits
         records = list(held.queues.items())
         middle = len(records) // 2
         assert middle, "one record is far smaller than a change may be"
-        helds = [
+        held_commits = [
             Held(held.group, held.topic_id, dict(half))
             for half in (records[:middle], records[middle:])
         ]
-    middle = len(helds) // 2
-    yield from encode_commits(helds[:middle], kind)
-    yield from encode_commits(helds[middle:], kind)
+    middle = len(held_commits) // 2
+    yield from encode_commits(held_commits[:middle], kind)
+    yield from encode_commits(held_commits[middle:], kind)
 
 
 def encode_removals(removals: Sequence[Removed]) -> Iterator[bytes]:
@@ -221,9 +221,9 @@ def encode_held(held: Held) -> bytes:
     return _encoder.encode(held)
 
 
-def pack_slice(helds: Sequence[bytes]) -> bytes:
+def pack_slice(held_commits: Sequence[bytes]) -> bytes:
     """Return a slice of encoded records."""
-    return bytes((FORMAT,)) + pack_array(helds)
+    return bytes((FORMAT,)) + pack_array(held_commits)
 
 
 def unpack_slice(data: bytes) -> list[Held]:

@@ -347,7 +347,7 @@ class Snapshotter:
             count -= 1
             if self._clock.monotonic_ms() - now_ms >= SLICES_MS_MAX:
                 break
-        self._jobs().submit(self._write, self._told)
+        self._jobs().submit(self._write, self._written)
         return more
 
     def _write(self) -> None:
@@ -355,7 +355,7 @@ class Snapshotter:
             pass
 
     @staticmethod
-    def _told(failure: Exception | None) -> None:
+    def _written(failure: Exception | None) -> None:
         if failure is not None and not isinstance(failure, DiskFailed):
             _log.error("Snapshot failed and will be retried: %s", failure)
 

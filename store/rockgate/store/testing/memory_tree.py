@@ -57,9 +57,9 @@ class Node:
         if self.clean is None and size is None:
             self.durable = bytes(self.visible)
             return
-        believed = self.durable if self.clean is None else self.clean
+        known = self.durable if self.clean is None else self.clean
         end = len(self.visible) if size is None else at + size
-        differing = _differing_pages(self.visible, believed, PAGE_SIZE)
+        differing = _differing_pages(self.visible, known, PAGE_SIZE)
         dirty = sorted(self.written.union(differing))
         pages = [page for page in dirty if at < page + PAGE_SIZE and page < end]
         self.durable = _mix(self.durable, self.visible, pages, len(self.visible), PAGE_SIZE)

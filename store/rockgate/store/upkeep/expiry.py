@@ -53,7 +53,7 @@ def limits_of(topic: Topic, config: StoreConfig) -> Limits:
     )
 
 
-class BelievedTime:
+class TrustedTime:
     """The wall time used for deletion.
 
     Setting a clock back only makes entries live longer. A jump ahead would delete everything at
@@ -99,7 +99,7 @@ class Expiry:
         self._topics = topics
         self._queues = queues
         self._config = config
-        self._time = BelievedTime(clock)
+        self._time = TrustedTime(clock)
         self._counts: dict[Queue, _Count] = {}
         self._starts: dict[Topic, dict[int, int]] = {}
         self.advanced_count = 0

@@ -28,7 +28,7 @@ from rockgate.store.upkeep.disk import DiskWatch
 from rockgate.store.upkeep.expiry import Expiry
 from rockgate.store.upkeep.relocation import Keys, Mover
 from rockgate.store.upkeep.reserve import Reserve
-from rockgate.store.upkeep.usage import Keeper, Usage, prefix_to_empty
+from rockgate.store.upkeep.usage import Retainer, Usage, prefix_to_empty
 from rockgate.store.workers import Jobs, run_job
 from rockgate.store.write.append import Appender
 
@@ -112,7 +112,7 @@ class Retention:
             keys=keys,
             jobs=jobs,
             path=segments.path,
-            append=lambda draft: appender.dig(lambda: log.append(draft)),
+            append=lambda draft: appender.within_reserve(lambda: log.append(draft)),
         )
         self._work: Iterator[bool] | None = None
         self._altered: dict[Topic, None] = {}
@@ -127,10 +127,10 @@ class Retention:
         topics.on_deleted.insert(0, self._on_deleted)
         topics.on_altered.append(self._on_altered)
 
-    def keep(self, keeper: Keeper) -> None:
+    def keep(self, retainer: Retainer) -> None:
         """Add a keeper: what it needs is never deleted, whatever its age."""
-        if keeper not in self.usage.keepers:
-            self.usage.keepers.append(keeper)
+        if retainer not in self.usage.retainers:
+            self.usage.retainers.append(retainer)
 
     # Listening
 
@@ -297,12 +297,12 @@ class Retention:
             self._keys.expire(self._segments.start)
         self.removed_count += 1
         _log.info("segment deleted start=%d", segment.start)
-        yield from run_job(self._jobs(), lambda: self._let_go(segment))
+        yield from run_job(self._jobs(), lambda: self._release(segment))
         self.disk.look()
         while self.disk.is_looking:
             yield True
 
-    def _let_go(self, segment: Segment) -> None:
+    def _release(self, segment: Segment) -> None:
         self._queues.clean()
         segment.mapping.close()
 

@@ -20,7 +20,7 @@ Step = Callable[[], bool]
 
 PAUSE_MS: Final = 1_000
 PAUSE_MS_MAX: Final = 30_000
-TOLD_EVERY_MS: Final = 60_000
+LOGGED_EVERY_MS: Final = 60_000
 
 
 class _StepState:
@@ -29,12 +29,12 @@ class _StepState:
     __slots__ = (
         "appends",
         "failed_count",
+        "logged_ms",
         "name",
         "not_before_ms",
         "pause_ms",
         "row_count",
         "run",
-        "told_ms",
     )
 
     def __init__(self, name: str, run: Step, *, appends: bool) -> None:
@@ -46,7 +46,7 @@ class _StepState:
         """Number of consecutive failures."""
         self.pause_ms = 0
         self.not_before_ms = 0
-        self.told_ms = 0
+        self.logged_ms = 0
 
 
 class Steps:
@@ -94,8 +94,8 @@ class Steps:
         step.not_before_ms = now_ms + step.pause_ms
         if isinstance(error, DiskFailed):
             return  # logged once, where it happened
-        if step.row_count == 1 or now_ms - step.told_ms >= TOLD_EVERY_MS:
-            step.told_ms = now_ms
+        if step.row_count == 1 or now_ms - step.logged_ms >= LOGGED_EVERY_MS:
+            step.logged_ms = now_ms
             is_ours = not isinstance(error, (OSError, StoreError))
             _log.error(
                 "upkeep failed step=%s failures=%d: %s",

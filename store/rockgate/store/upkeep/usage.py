@@ -26,7 +26,7 @@ _RUN_COST: Final = 10
 _TOUCH_COST: Final = 5
 
 
-class Keeper(Protocol):
+class Retainer(Protocol):
     """Something that needs messages whatever their age."""
 
     def wants(self, topic: bytes, queue_id: int, first: int, end: int) -> bool:
@@ -47,7 +47,7 @@ class Usage:
 
     def __init__(self, queues: QueueTable) -> None:
         self._queues = queues
-        self.keepers: list[Keeper] = []
+        self.retainers: list[Retainer] = []
         self._live: dict[int, int] = {}
         self._held: set[int] = set()
         self._touched: dict[Queue, int] = {}
@@ -115,7 +115,7 @@ class Usage:
             queue = self._queues.find(run.topic_id, run.queue_id)
             if queue is None:
                 return
-            if not self.keepers:
+            if not self.retainers:
                 at = _first_live(index, at, end, queue.log_start)
             count = min(BLOCK_UNITS, end - at)
             if count:
@@ -147,7 +147,9 @@ class Usage:
 
     def _is_wanted(self, queue: Queue, unit: UnitFields) -> bool:
         first, end = unit[0], unit[0] + unit[3]
-        return any(keeper.wants(queue.topic, queue.queue_id, first, end) for keeper in self.keepers)
+        return any(
+            retainer.wants(queue.topic, queue.queue_id, first, end) for retainer in self.retainers
+        )
 
 
 def _first_live(index: IndexFile, at: int, end: int, log_start: int) -> int:

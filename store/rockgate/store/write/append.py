@@ -69,12 +69,12 @@ class Appender:
         state: State,
         keys: Keys | None,
         reserved: FreeSpace = nothing,
-        on_dug: Callable[[], None] = lambda: None,
+        on_reserve_used: Callable[[], None] = lambda: None,
     ) -> None:
         """Append to this log, and update these.
 
-        A segment created for a client's change leaves `reserved` bytes free. `on_dug` is called
-        when the reserve was used, so that other writes are rejected from then on.
+        A segment created for a client's change leaves `reserved` bytes free. `on_reserve_used` is
+        called when it was used, so that other writes are rejected from then on.
         """
         self._log = log
         self._queues = queues
@@ -87,7 +87,7 @@ class Appender:
         self.failure: StoreError | None = None
         """Why everything is rejected, even upkeep."""
         self._reserved = reserved
-        self._on_dug = on_dug
+        self._on_reserve_used = on_reserve_used
         self.upkeep: Journal = _UpkeepJournal(self)
         """Accepts changes as long as there is any space at all."""
         self.on_append: Callable[[QueueView], None] = lambda queue: None
@@ -248,7 +248,7 @@ class Appender:
         appended = []
         keys = GroupKeys(self._keys)
         if is_upkeep:
-            done = self.dig(lambda: self._log.append_group(drafts))
+            done = self.within_reserve(lambda: self._log.append_group(drafts))
         else:
             done = self._log.append_group(drafts)
         for (queue, _), draft, written in zip(intakes, drafts, done, strict=True):
@@ -302,7 +302,7 @@ class Appender:
         """Append one change of a fold and apply it."""
         reserved = self._admit(is_upkeep)
         draft = Draft(topic, 0, -1, body)
-        written = self.dig(lambda: self._log.append(draft), reserved)
+        written = self.within_reserve(lambda: self._log.append(draft), reserved)
         self._apply(draft, written)
         return written.position
 
@@ -312,7 +312,7 @@ class Appender:
         """Append changes atomically, and apply them."""
         reserved = self._admit(is_upkeep)
         drafts = [Draft(topic, 0, -1, body) for topic, body in changes]
-        done = self.dig(lambda: self._log.append_group(drafts), reserved)
+        done = self.within_reserve(lambda: self._log.append_group(drafts), reserved)
         for draft, written in zip(drafts, done, strict=True):
             self._apply(draft, written)
         return done[-1].position
@@ -324,14 +324,14 @@ class Appender:
             raise refused.with_traceback(None)
         return nothing if is_upkeep else self._reserved
 
-    def dig(self, append: Callable[[], A], reserved: FreeSpace = nothing) -> A:
+    def within_reserve(self, append: Callable[[], A], reserved: FreeSpace = nothing) -> A:
         """Append to the log; if there is no space for messages, use the reserve."""
         try:
             return append()
         except StoreFull:
-            with self._log.digging(reserved):
+            with self._log.using_reserve(reserved):
                 appended = append()
-        self._on_dug()
+        self._on_reserve_used()
         return appended
 
     def _apply(self, draft: Draft, written: Written) -> None:

@@ -8,7 +8,7 @@ from tests.budget import budget
 from rockgate.cli.client.consume.assignor import (
     ASSIGNORS,
     Assignment,
-    Wish,
+    MemberSubscription,
     assign_range,
     assign_round_robin,
     assign_sticky,
@@ -18,8 +18,12 @@ ROUNDS_MAX = 6
 
 
 def test_range_gives_runs_and_the_first_members_the_rest() -> None:
-    wishes = {"b": Wish(["t", "u"]), "a": Wish(["t"]), "c": Wish(["t"])}
-    assert assign_range(wishes, {"t": 7, "u": 2}) == {
+    subscriptions = {
+        "b": MemberSubscription(["t", "u"]),
+        "a": MemberSubscription(["t"]),
+        "c": MemberSubscription(["t"]),
+    }
+    assert assign_range(subscriptions, {"t": 7, "u": 2}) == {
         "a": [("t", 0), ("t", 1), ("t", 2)],
         "b": [("t", 3), ("t", 4), ("u", 0), ("u", 1)],
         "c": [("t", 5), ("t", 6)],
@@ -27,8 +31,8 @@ def test_range_gives_runs_and_the_first_members_the_rest() -> None:
 
 
 def test_round_robin_skips_who_does_not_want_the_topic() -> None:
-    wishes = {"a": Wish(["t", "u"]), "b": Wish(["u"])}
-    assert assign_round_robin(wishes, {"t": 2, "u": 2}) == {
+    subscriptions = {"a": MemberSubscription(["t", "u"]), "b": MemberSubscription(["u"])}
+    assert assign_round_robin(subscriptions, {"t": 2, "u": 2}) == {
         "a": [("t", 0), ("t", 1), ("u", 1)],
         "b": [("u", 0)],
     }
@@ -36,75 +40,87 @@ def test_round_robin_skips_who_does_not_want_the_topic() -> None:
 
 def test_sticky_leaves_what_has_to_move_out_until_its_owner_let_go() -> None:
     owned = [("t", index) for index in range(4)]
-    wishes = {"a": Wish(["t"], owned), "b": Wish(["t"])}
-    first = assign_sticky(wishes, {"t": 4})
+    subscriptions = {"a": MemberSubscription(["t"], owned), "b": MemberSubscription(["t"])}
+    first = assign_sticky(subscriptions, {"t": 4})
     assert first == {"a": [("t", 0), ("t", 1)], "b": []}
     # The owner kept two, joins again with those, and the other two are free now.
-    second = assign_sticky({"a": Wish(["t"], first["a"]), "b": Wish(["t"])}, {"t": 4})
+    second = assign_sticky(
+        {"a": MemberSubscription(["t"], first["a"]), "b": MemberSubscription(["t"])}, {"t": 4}
+    )
     assert second == {"a": [("t", 0), ("t", 1)], "b": [("t", 2), ("t", 3)]}
 
 
 def test_sticky_believes_neither_of_two_that_claim_the_same() -> None:
-    wishes = {"a": Wish(["t"], [("t", 0)]), "b": Wish(["t"], [("t", 0)])}
-    divided = assign_sticky(wishes, {"t": 1})
+    subscriptions = {
+        "a": MemberSubscription(["t"], [("t", 0)]),
+        "b": MemberSubscription(["t"], [("t", 0)]),
+    }
+    divided = assign_sticky(subscriptions, {"t": 1})
     assert sorted(chain(*divided.values())) == [("t", 0)]
 
 
 def test_a_topic_that_is_gone_is_given_to_nobody() -> None:
     for divide in ASSIGNORS.values():
-        assert divide({"a": Wish(["gone"], [("gone", 0)])}, {}) == {"a": []}
+        assert divide({"a": MemberSubscription(["gone"], [("gone", 0)])}, {}) == {"a": []}
 
 
 @st.composite
-def groups(draw: st.DrawFn) -> tuple[dict[str, Wish], dict[str, int]]:
+def groups(draw: st.DrawFn) -> tuple[dict[str, MemberSubscription], dict[str, int]]:
     counts = draw(
         st.dictionaries(st.sampled_from("tuvw"), st.integers(0, 7), min_size=1, max_size=4)
     )
     names = draw(st.lists(st.sampled_from("abcdef"), unique=True, min_size=1))
     places = [(topic, index) for topic, count in counts.items() for index in range(count)]
     free = draw(st.permutations(places))
-    wishes = {}
+    subscriptions = {}
     for name in names:
         topics = draw(st.lists(st.sampled_from(sorted(counts)), unique=True, min_size=1))
         taken = draw(st.integers(0, len(free)))
         mine, free = free[:taken], free[taken:]
-        wishes[name] = Wish(topics, [place for place in mine if place[0] in topics])
-    return wishes, counts
+        subscriptions[name] = MemberSubscription(
+            topics, [place for place in mine if place[0] in topics]
+        )
+    return subscriptions, counts
 
 
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(group=groups())
 @settings(max_examples=budget("property_examples"), deadline=None)
 def test_every_partition_goes_once_to_somebody_who_wants_it(
-    name: str, group: tuple[dict[str, Wish], dict[str, int]]
+    name: str, group: tuple[dict[str, MemberSubscription], dict[str, int]]
 ) -> None:
-    wishes, counts = group
-    divided = settle(name, wishes, counts)
-    wanted = {topic for wish in wishes.values() for topic in wish.topics}
+    subscriptions, counts = group
+    divided = settle(name, subscriptions, counts)
+    wanted = {topic for subscription in subscriptions.values() for topic in subscription.topics}
     places = [(topic, index) for topic in wanted for index in range(counts[topic])]
     assert sorted(chain(*divided.values())) == sorted(places)
     for member, given_places in divided.items():
-        assert {topic for topic, _ in given_places} <= set(wishes[member].topics)
+        assert {topic for topic, _ in given_places} <= set(subscriptions[member].topics)
 
 
 @given(group=groups())
 @settings(max_examples=budget("property_examples"), deadline=None)
 def test_sticky_is_as_even_as_the_wishes_allow(
-    group: tuple[dict[str, Wish], dict[str, int]],
+    group: tuple[dict[str, MemberSubscription], dict[str, int]],
 ) -> None:
-    wishes, counts = group
-    divided = settle("cooperative-sticky", wishes, counts)
+    subscriptions, counts = group
+    divided = settle("cooperative-sticky", subscriptions, counts)
     for giver, places in divided.items():
         for taker, others in divided.items():
-            could_move = [place for place in places if place[0] in wishes[taker].topics]
+            could_move = [place for place in places if place[0] in subscriptions[taker].topics]
             assert not could_move or len(places) <= len(others) + 1, (giver, taker)
 
 
-def settle(name: str, wishes: dict[str, Wish], counts: dict[str, int]) -> Assignment:
+def settle(
+    name: str, subscriptions: dict[str, MemberSubscription], counts: dict[str, int]
+) -> Assignment:
     """The assignment once nobody has to let go of anything: members join again until then."""
-    divided = ASSIGNORS[name](wishes, counts)
+    divided = ASSIGNORS[name](subscriptions, counts)
     for _ in range(ROUNDS_MAX if name == "cooperative-sticky" else 0):
-        again = {member: Wish(wish.topics, divided[member]) for member, wish in wishes.items()}
+        again = {
+            member: MemberSubscription(subscription.topics, divided[member])
+            for member, subscription in subscriptions.items()
+        }
         before, divided = divided, ASSIGNORS[name](again, counts)
         if divided == before:
             return divided

@@ -267,7 +267,9 @@ async def test_damage_is_told_with_its_place() -> None:
     async with brokers.cluster() as cluster:
         fetcher = Fetcher(cluster)
         fetcher.assign({("t", 0): 4})
-        with pytest.raises(Unusable, match=r"Cannot decode topic t partition 0 at offset 4: crc"):
+        with pytest.raises(
+            Unusable, match=r"Cannot decode topic t partition 0 at offset 4: CRC mismatch"
+        ):
             await fetcher.poll()
 
 

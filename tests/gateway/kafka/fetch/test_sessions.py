@@ -526,7 +526,7 @@ async def test_many_partitions_are_taken_up_and_told_in_slices_too(
     fetcher = Fetcher(world)
     taken: list[int] = []
     told: list[int] = []
-    want_of, tell = FetchSession.want_of, FetchSession.tell
+    want_of, report = FetchSession.want_of, FetchSession.report
 
     def counting_want(self: FetchSession, topic: Any, asked: Any) -> None:
         taken.append(len(asked))
@@ -534,10 +534,10 @@ async def test_many_partitions_are_taken_up_and_told_in_slices_too(
 
     def counting_tell(self: FetchSession, *given: Any) -> bool:
         told[-1] += 1
-        return tell(self, *given)
+        return report(self, *given)
 
     monkeypatch.setattr(FetchSession, "want_of", counting_want)
-    monkeypatch.setattr(FetchSession, "tell", counting_tell)
+    monkeypatch.setattr(FetchSession, "report", counting_tell)
     future = fetcher.waiting({key: Asked() for key in keys(35)}, session=NEW)
     at_a_time = []
     while not future.done():

@@ -27,14 +27,14 @@ def test_a_topic_without_a_config_has_the_defaults() -> None:
         needs_keys=False,
         is_validating=False,
         is_indexed=False,
-        lets_wait=False,
+        allows_delay=False,
     )
     assert not settings().opens_batches
 
 
 @pytest.mark.parametrize("kind", ["NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"])
 def test_records_wait_on_topics_of_two_types(kind: str) -> None:
-    assert settings(message_type=kind).lets_wait is (kind in ("DELAY", "MIXED"))
+    assert settings(message_type=kind).allows_delay is (kind in ("DELAY", "MIXED"))
 
 
 def test_defaults_come_from_the_server_s_settings() -> None:

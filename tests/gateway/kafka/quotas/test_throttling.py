@@ -121,12 +121,12 @@ def test_partitions_beyond_the_quota_are_refused_or_waited_for() -> None:
 def test_connections_from_an_address_are_counted() -> None:
     world = Charging().set((("ip", "10.0.0.1"),), connection_creation_rate=1.0)
     for _ in range(10):
-        assert world.throttling.is_welcome("10.0.0.1")
-    assert not world.throttling.is_welcome("10.0.0.1")
-    assert world.throttling.is_welcome("10.0.0.2")
+        assert world.throttling.may_connect("10.0.0.1")
+    assert not world.throttling.may_connect("10.0.0.1")
+    assert world.throttling.may_connect("10.0.0.2")
     assert world.throttling.throttled["connection_creation_rate"].count == 1
     world.hand.advance(11)
-    assert world.throttling.is_welcome("10.0.0.1")
+    assert world.throttling.may_connect("10.0.0.1")
 
 
 def test_those_who_went_quiet_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

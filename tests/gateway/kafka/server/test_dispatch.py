@@ -189,7 +189,7 @@ async def test_a_body_that_cannot_be_read_ends_the_connection() -> None:
 
 
 async def test_an_api_without_a_handler_ends_the_connection() -> None:
-    with pytest.raises(UnsupportedVersion, match="api key 3 version 1"):
+    with pytest.raises(UnsupportedVersion, match="API key 3 version 1"):
         dispatcher(ok).dispatch(exchange(key=ApiKey.METADATA), PEER)
 
 

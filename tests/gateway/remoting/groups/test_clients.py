@@ -28,7 +28,7 @@ class Line:
         self.told: list[tuple[int, str]] = []
         self.is_open = True
 
-    def tell(self, code: int, fields: dict[str, str], body: bytes = b"") -> None:
+    def send_oneway(self, code: int, fields: dict[str, str], body: bytes = b"") -> None:
         self.told.append((code, fields["consumerGroup"]))
 
 

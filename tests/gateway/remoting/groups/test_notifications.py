@@ -16,7 +16,7 @@ class Member:
         self.is_open = True
         self.told: list[str] = []
 
-    def tell(self, code: int, fields: dict[str, str], body: bytes = b"") -> None:
+    def send_oneway(self, code: int, fields: dict[str, str], body: bytes = b"") -> None:
         assert code == 40
         self.told.append(fields["consumerGroup"])
 

@@ -83,7 +83,7 @@ async def test_a_connection_that_is_lost_starts_nothing_more(
 @pytest.mark.row("M-01")
 async def test_the_server_asks_and_gets_the_answer(line: Line) -> None:
     answer = line.session.ask(220, {"a": "b"}, b"body", 3.0)
-    line.session.tell(40, {"consumerGroup": "g"})
+    line.session.send_oneway(40, {"consumerGroup": "g"})
     await turns()
     line.answers()
     asked, told = line.told
@@ -122,7 +122,7 @@ async def test_whoever_waits_for_an_answer_hears_that_the_connection_is_lost(lin
         await answer
     with pytest.raises(ConnectionError):
         await line.session.ask(220, {}, b"", 3.0)
-    line.session.tell(40, {})
+    line.session.send_oneway(40, {})
     await turns()
     assert not line.session.is_open
     assert [timer for timer in line.clock.timers if timer.at] == []

@@ -89,13 +89,13 @@ async def commit(
     membership: Membership | None = None,
 ) -> dict[Place, Refused | None]:
     """Commit offsets; returns the outcome of each."""
-    as_whom = membership or Membership()
+    member = membership or Membership()
 
     async def ask(broker: Broker) -> dict[Place, Refused | None]:
         request = OffsetCommitRequest(
             group_id=group_id,
-            generation_id_or_member_epoch=as_whom.generation,
-            member_id=as_whom.member_id,
+            generation_id_or_member_epoch=member.generation,
+            member_id=member.member_id,
             topics=[
                 OffsetCommitRequestTopic(
                     name=name,

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from rockgate.cli.client.kafka.view import Place
 
 
-class Wish(NamedTuple):
+class MemberSubscription(NamedTuple):
     """What a member wants to read, and what it still owns."""
 
     topics: Sequence[str]
@@ -26,11 +26,15 @@ Assignment = dict[str, list[Place]]
 Counts = Mapping[str, int]
 
 
-def assign_range(wishes: Mapping[str, Wish], counts: Counts) -> Assignment:
+def assign_range(subscriptions: Mapping[str, MemberSubscription], counts: Counts) -> Assignment:
     """Runs of each topic's partitions."""
-    found: Assignment = {member: [] for member in wishes}
-    for topic in sorted({topic for wish in wishes.values() for topic in wish.topics}):
-        members = sorted(member for member, wish in wishes.items() if topic in wish.topics)
+    found: Assignment = {member: [] for member in subscriptions}
+    for topic in sorted(
+        {topic for subscription in subscriptions.values() for topic in subscription.topics}
+    ):
+        members = sorted(
+            member for member, subscription in subscriptions.items() if topic in subscription.topics
+        )
         share, extra = divmod(counts.get(topic, 0), len(members))
         at = 0
         for number, member in enumerate(members):
@@ -40,55 +44,59 @@ def assign_range(wishes: Mapping[str, Wish], counts: Counts) -> Assignment:
     return found
 
 
-def assign_round_robin(wishes: Mapping[str, Wish], counts: Counts) -> Assignment:
+def assign_round_robin(
+    subscriptions: Mapping[str, MemberSubscription], counts: Counts
+) -> Assignment:
     """One partition after the other, in turn."""
-    found: Assignment = {member: [] for member in wishes}
-    members, turn = sorted(wishes), 0
-    for place in _places(wishes, counts):
-        while place[0] not in wishes[members[turn % len(members)]].topics:
+    found: Assignment = {member: [] for member in subscriptions}
+    members, turn = sorted(subscriptions), 0
+    for place in _places(subscriptions, counts):
+        while place[0] not in subscriptions[members[turn % len(members)]].topics:
             turn += 1
         found[members[turn % len(members)]].append(place)
         turn += 1
     return found
 
 
-def assign_sticky(wishes: Mapping[str, Wish], counts: Counts) -> Assignment:
+def assign_sticky(subscriptions: Mapping[str, MemberSubscription], counts: Counts) -> Assignment:
     """Evenly, with as few moves as that allows; what moves is left out for this round."""
-    places = _places(wishes, counts)
+    places = _places(subscriptions, counts)
     owner: dict[Place, str] = {}
-    for member in sorted(wishes):
-        for place in wishes[member].owned:
+    for member in sorted(subscriptions):
+        for place in subscriptions[member].owned:
             if place in owner:
                 # Two that claim the same have both lost it to a generation they do not know of.
                 owner[place] = ""
             else:
                 owner[place] = member
-    found: Assignment = {member: [] for member in wishes}
+    found: Assignment = {member: [] for member in subscriptions}
     free = []
     for place in places:
-        keeper = owner.get(place, "")
-        if keeper and place[0] in wishes[keeper].topics:
-            found[keeper].append(place)
+        current = owner.get(place, "")
+        if current and place[0] in subscriptions[current].topics:
+            found[current].append(place)
         else:
             free.append(place)
     for place in free:
-        found[min(_wanting(wishes, place), key=lambda m: (len(found[m]), m))].append(place)
-    _balance(found, wishes)
+        found[min(_subscribers(subscriptions, place), key=lambda m: (len(found[m]), m))].append(
+            place
+        )
+    _balance(found, subscriptions)
     return {
         member: sorted(place for place in given if owner.get(place) in (None, "", member))
         for member, given in found.items()
     }
 
 
-def _balance(found: Assignment, wishes: Mapping[str, Wish]) -> None:
+def _balance(found: Assignment, subscriptions: Mapping[str, MemberSubscription]) -> None:
     """Move partitions from members with many to members with few until no move helps."""
     for _ in range(sum(map(len, found.values()))):
-        for giver in sorted(found, key=lambda m: (-len(found[m]), m)):
-            for place in reversed(found[giver]):
-                taker = min(_wanting(wishes, place), key=lambda m: (len(found[m]), m))
-                if len(found[giver]) > len(found[taker]) + 1:
-                    found[giver].remove(place)
-                    found[taker].append(place)
+        for fullest in sorted(found, key=lambda m: (-len(found[m]), m)):
+            for place in reversed(found[fullest]):
+                emptiest = min(_subscribers(subscriptions, place), key=lambda m: (len(found[m]), m))
+                if len(found[fullest]) > len(found[emptiest]) + 1:
+                    found[fullest].remove(place)
+                    found[emptiest].append(place)
                     break
             else:
                 continue
@@ -97,16 +105,20 @@ def _balance(found: Assignment, wishes: Mapping[str, Wish]) -> None:
             return
 
 
-def _places(wishes: Mapping[str, Wish], counts: Counts) -> list[Place]:
-    topics = sorted({topic for wish in wishes.values() for topic in wish.topics})
+def _places(subscriptions: Mapping[str, MemberSubscription], counts: Counts) -> list[Place]:
+    topics = sorted(
+        {topic for subscription in subscriptions.values() for topic in subscription.topics}
+    )
     return [(topic, index) for topic in topics for index in range(counts.get(topic, 0))]
 
 
-def _wanting(wishes: Mapping[str, Wish], place: Place) -> list[str]:
-    return [member for member, wish in wishes.items() if place[0] in wish.topics]
+def _subscribers(subscriptions: Mapping[str, MemberSubscription], place: Place) -> list[str]:
+    return [
+        member for member, subscription in subscriptions.items() if place[0] in subscription.topics
+    ]
 
 
-ASSIGNORS: Final[Mapping[str, Callable[[Mapping[str, Wish], Counts], Assignment]]] = {
+ASSIGNORS: Final[Mapping[str, Callable[[Mapping[str, MemberSubscription], Counts], Assignment]]] = {
     "range": assign_range,
     "roundrobin": assign_round_robin,
     "cooperative-sticky": assign_sticky,

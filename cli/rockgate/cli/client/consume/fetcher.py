@@ -165,14 +165,14 @@ class Fetcher:
             for read in topic.partitions:
                 place = (topic.topic, read.partition_index)
                 if read.error_code:
-                    await self._mend(place, asked[place], read.error_code)
+                    await self._recover(place, asked[place], read.error_code)
                     continue
                 chunk = _open(place, asked[place], read, is_committed=self._is_committed)
                 if chunk.next_offset > asked[place]:
                     chunks.append(chunk)
         return chunks
 
-    async def _mend(self, place: Place, position: int, code: int) -> None:
+    async def _recover(self, place: Place, position: int, code: int) -> None:
         """Make the next attempt a better one, or raise what cannot be mended."""
         if code in _MOVED:
             self._view = None

@@ -14,7 +14,7 @@ from typing import Final
 from rockgate.cli.client.admin import committed
 from rockgate.cli.client.admin.committed import Membership
 from rockgate.cli.client.admin.groups import CONSUMER_PROTOCOL
-from rockgate.cli.client.consume.assignor import ASSIGNORS, Wish
+from rockgate.cli.client.consume.assignor import ASSIGNORS, MemberSubscription
 from rockgate.cli.client.kafka.broker import Broker
 from rockgate.cli.client.kafka.cluster import COORDINATOR_MOVED, Cluster
 from rockgate.cli.client.kafka.errors import ClientError, Refused, Unreachable
@@ -173,19 +173,21 @@ class Member:
 
     async def _divide(self, answer: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
         """What each member is assigned, of all topics that any member subscribes to."""
-        wishes = {}
+        subscriptions = {}
         for each in answer.members:
             try:
-                told = decode_subscription(each.metadata)
+                decoded = decode_subscription(each.metadata)
             except MalformedMessage:
                 continue
-            owned = [(part.topic, i) for part in told.owned_partitions for i in part.partitions]
-            wishes[each.member_id] = Wish(told.topics, owned)
-        wanted = sorted({topic for wish in wishes.values() for topic in wish.topics})
+            owned = [(part.topic, i) for part in decoded.owned_partitions for i in part.partitions]
+            subscriptions[each.member_id] = MemberSubscription(decoded.topics, owned)
+        wanted = sorted(
+            {topic for subscription in subscriptions.values() for topic in subscription.topics}
+        )
         view = await self._cluster.metadata(wanted)
         counts = {name: len(topic.partitions) for name, topic in view.topics.items()}
         self._assigned_counts = {name: counts.get(name, 0) for name in self._topics}
-        divided = ASSIGNORS[answer.protocol_name or "range"](wishes, counts)
+        divided = ASSIGNORS[answer.protocol_name or "range"](subscriptions, counts)
         return [
             SyncGroupRequestAssignment(
                 member_id=member_id,
@@ -221,8 +223,10 @@ class Member:
             raise Refused(answer.error_code)
         if not answer.assignment:
             return []
-        told = decode_assignment(answer.assignment)
-        return sorted((each.topic, i) for each in told.assigned_partitions for i in each.partitions)
+        decoded = decode_assignment(answer.assignment)
+        return sorted(
+            (each.topic, i) for each in decoded.assigned_partitions for i in each.partitions
+        )
 
     async def _beat(self) -> None:
         """Send heartbeats until the coordinator reports a rebalance."""

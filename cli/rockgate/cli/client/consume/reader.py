@@ -86,7 +86,7 @@ class Reader:
                 if self._member is not None and self._member.is_stale.is_set():
                     await self._join_again()
                 chunks = await self._fetcher.poll()
-                self._tell_resets()
+                self._log_resets()
                 for chunk in chunks:
                     await self._take(chunk)
                     if self._is_full():
@@ -205,7 +205,7 @@ class Reader:
             return False
         return all(self._fetcher.positions.get(p, e) >= e for p, e in self._ends.items())
 
-    def _tell_resets(self) -> None:
+    def _log_resets(self) -> None:
         for (topic, index), old, new in self._fetcher.resets:
             self._note(
                 f"Offset {old} of topic {topic} partition {index} is out of range;"

@@ -71,12 +71,12 @@ class Broker:
         )
         return self._read(answer, version, response)
 
-    async def tell(self, request: Any, *, version_max: int | None = None) -> None:
+    async def send_oneway(self, request: Any, *, version_max: int | None = None) -> None:
         """Send a request that has no answer."""
         link = await self.connect()
         key = _key_of(request)
         version = self.version_of(key, version_max)
-        link.tell(key, version, [*encode_buffers(request, version)])
+        link.send_oneway(key, version, [*encode_buffers(request, version)])
         await link.sent()
 
     @property

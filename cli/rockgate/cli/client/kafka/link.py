@@ -51,12 +51,12 @@ class Link(asyncio.Protocol):
                         future.set_result(response)
                 data = b""
         except ProtocolError as broken:
-            self._fail_strangely(str(broken), f"does not speak the Kafka protocol: {broken}")
+            self._fail_unrecognized(str(broken), f"does not speak the Kafka protocol: {broken}")
 
     def connection_lost(self, error: Exception | None) -> None:
         """Notify all waiters."""
         why = "closed the connection" + (f": {error}" if error else "")
-        self._fail_strangely(why, why)
+        self._fail_unrecognized(why, why)
 
     def pause_writing(self) -> None:
         """Let `sent` wait until the transport's buffer has space again."""
@@ -80,7 +80,7 @@ class Link(asyncio.Protocol):
         self._send(key, version, buffers, has_answer=True)
         return future
 
-    def tell(self, key: ApiKey, version: int, buffers: list[Buffer]) -> None:
+    def send_oneway(self, key: ApiKey, version: int, buffers: list[Buffer]) -> None:
         """Send a request that has no answer."""
         self._send(key, version, buffers, has_answer=False)
 
@@ -103,7 +103,7 @@ class Link(asyncio.Protocol):
         self._connection.send(key, version, buffers, has_answer=has_answer)
         self._transport.writelines(self._connection.data_to_send())
 
-    def _fail_strangely(self, at_first: str, later: str) -> None:
+    def _fail_unrecognized(self, at_first: str, later: str) -> None:
         """Fail; a peer that never answered may be something else altogether."""
         if self._first is not None and self._waiting:
             self._fail(not_a_port(self._peer, "Kafka", self._first, at_first), NotKafka)

@@ -225,7 +225,7 @@ class Producer:
         )
         try:
             if self._acks == 0:
-                await broker.tell(request, version_max=BY_NAME)
+                await broker.send_oneway(request, version_max=BY_NAME)
                 for index, records in taken.items():
                     self._done(index, len(records), -1)
                 return None

@@ -124,8 +124,8 @@ async def describe(
     for at in range(0, len(ids), _IDS_PER_REQUEST):
         body = msgspec.json.encode(list(ids[at : at + _IDS_PER_REQUEST]))
         header = DescribeHeader(preview=preview, with_due=with_due)
-        told = await remoting.ask(RequestCode.DESCRIBE_DELAYS, header, DelayedList, body)
-        found |= told.found
+        answer = await remoting.ask(RequestCode.DESCRIBE_DELAYS, header, DelayedList, body)
+        found |= answer.found
     return found
 
 

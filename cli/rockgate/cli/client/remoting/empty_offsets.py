@@ -41,12 +41,12 @@ async def count(
         part = asked[at : at + _AT_ONCE]
         body = msgspec.json.encode([each for _, each in part])
         try:
-            told = await remoting.ask(
+            answer = await remoting.ask(
                 RequestCode.COUNT_EMPTY_OFFSETS, NoHeader(), EmptyCounts, body
             )
         except ClientError:
             # It is no rockgate, or its other listener is closed: Kafka's own lag is all there is.
             return None
-        counts = zip(part, told.counts, strict=False)
+        counts = zip(part, answer.counts, strict=False)
         found.update((place, number) for (place, _), number in counts if number >= 0)
     return found

@@ -156,25 +156,27 @@ async def _resend(
 
     for id_ in named:
         try:
-            told = await wire.resend(remoting, id_, to=to, is_again=is_again, is_dry_run=is_dry_run)
+            answer = await wire.resend(
+                remoting, id_, to=to, is_again=is_again, is_dry_run=is_dry_run
+            )
         except Declined as no:
             done.append(Outcome(id_, None, Declined(no.code, no.message, what=str(id_))))
             continue
         missed = None
-        if not told.is_resent:
+        if not answer.is_resent:
             missed = Missed(str(id_), "already resent. Use --again to resend it")
-        done.append(Outcome(id_, told, missed))
+        done.append(Outcome(id_, answer, missed))
 
 
 def _fields(each: Outcome, *, is_dry_run: bool) -> dict[str, Any]:
-    told = each.resend
-    is_resent = told is not None and told.is_resent and not is_dry_run
+    answer = each.resend
+    is_resent = answer is not None and answer.is_resent and not is_dry_run
     return {
         "id": str(each.id),
         "is_resent": is_resent,
-        "topic": told.topic if told is not None else None,
-        "queue": told.queue if told is not None and is_resent else None,
-        "offset": told.offset if told is not None and is_resent else None,
+        "topic": answer.topic if answer is not None else None,
+        "queue": answer.queue if answer is not None and is_resent else None,
+        "offset": answer.offset if answer is not None and is_resent else None,
     }
 
 

@@ -74,10 +74,10 @@ def list_(
         work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
     )
     following = letters[limit].offset if len(letters) > limit else None
-    told: dict[str, Any] = {"queues": [_queue_fields(each) for each in queues]}
+    output: dict[str, Any] = {"queues": [_queue_fields(each) for each in queues]}
     if name is not None:
-        told["dead_letters"] = [letter_fields(each) for each in letters[:limit]]
-        told["next"] = following
+        output["dead_letters"] = [letter_fields(each) for each in letters[:limit]]
+        output["next"] = following
 
     def show() -> None:
         if name is None:
@@ -85,7 +85,7 @@ def list_(
         else:
             _show_letters(letters[:limit], following)
 
-    runner.finish(told, is_json=json, show=show)
+    runner.finish(output, is_json=json, show=show)
 
 
 def show(

@@ -88,12 +88,12 @@ def list_(
         work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
     )
     listed = halves if isinstance(halves, half_wire.Halves) else None
-    told = {
+    output = {
         "undecided": listed.undecided if listed else None,
         "half_messages": [names.half_fields(each) for each in listed.found] if listed else None,
         "kafka_transactions": [names.transaction_fields(each) for each in found],
     }
-    runner.finish(told, is_json=json, show=lambda: _show(kind, halves, found))
+    runner.finish(output, is_json=json, show=lambda: _show(kind, halves, found))
 
 
 async def _kafka(cluster: Cluster, open_ms: int, *, is_all: bool) -> list[Transaction]:

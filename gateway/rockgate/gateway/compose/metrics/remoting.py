@@ -45,8 +45,8 @@ class RequestSource:
             page.add(metrics.REMOTING_ANSWER_BYTES, stats.answer_bytes, name, request)
             for error, count in sorted(stats.errors.items()):
                 if error not in NO_ERRORS:
-                    told = response_name(error)
-                    page.add(metrics.REMOTING_ERRORS, count, name, request, told)
+                    error_name = response_name(error)
+                    page.add(metrics.REMOTING_ERRORS, count, name, request, error_name)
             yield
         page.add(metrics.REMOTING_CONNECTIONS, self._connections.session_count, name)
         page.add(metrics.REMOTING_CONNECTIONS_MADE, self._connections.made_count, name)

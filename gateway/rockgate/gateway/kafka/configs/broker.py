@@ -35,6 +35,6 @@ class BrokerConfig:
         return text if self.setting in (None, self.name) else f"{text} Set by `{self.setting}`."
 
 
-def saying(text: str) -> Callable[[], str]:
+def constant(text: str) -> Callable[[], str]:
     """A meaning that is known."""
     return lambda: text

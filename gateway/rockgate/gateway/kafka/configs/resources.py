@@ -205,13 +205,13 @@ class Alterable:
 
     def _refuse_broker(self, asked: Resource) -> None:
         check_broker(asked.resource_name, self._node_id)
-        told = "Broker configs cannot be changed at run time."
+        reason = "Broker configs cannot be changed at run time."
         for given in asked.configs:
             config = self._broker_configs.get(given.name)
             if config is not None and config.setting is not None:
-                told += f" Set {config.setting!r} in the configuration and restart the server."
+                reason += f" Set {config.setting!r} in the configuration and restart the server."
                 break
-        raise RequestError(ErrorCode.INVALID_REQUEST, told)
+        raise RequestError(ErrorCode.INVALID_REQUEST, reason)
 
 
 def unserved(resource_type: int) -> str:

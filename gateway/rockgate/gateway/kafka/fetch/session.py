@@ -218,12 +218,12 @@ class FetchSession:
 
     # Telling
 
-    def keep_news(self, told: Iterable[Wanted]) -> None:
+    def keep_news(self, reported: Iterable[Wanted]) -> None:
         """Examine those that changed since `take_news` again: what was sent predates the change."""
         if self.news:
-            self.dirty.update((wanted, None) for wanted in told if wanted in self.news)
+            self.dirty.update((wanted, None) for wanted in reported if wanted in self.news)
 
-    def tell(self, wanted: Wanted, fetched: FetchedPartition, end: int) -> bool:
+    def report(self, wanted: Wanted, fetched: FetchedPartition, end: int) -> bool:
         """Return whether a response has news, and remember what it reported.
 
         `end` is the offset behind the last that this reader may see.

@@ -77,7 +77,7 @@ class FetchSessions:
         had = session.count
         session.want(request.topics)
         session.forget(request.forgotten_topics_data)
-        return self._gone_on(session, had)
+        return self._continued(session, had)
 
     async def open_in_turns(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
         """Do the same for a request of many partitions, with other requests in between."""
@@ -98,7 +98,7 @@ class FetchSessions:
                     return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         had = session.count
         session.forget(request.forgotten_topics_data)
-        return self._gone_on(session, had)
+        return self._continued(session, had)
 
     def _find(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
         """Return the session that a request is about, not up to date with it yet."""
@@ -121,7 +121,7 @@ class FetchSessions:
         session.interrupt()
         return session
 
-    def _gone_on(self, session: FetchSession, had: int) -> FetchSession | ErrorCode:
+    def _continued(self, session: FetchSession, had: int) -> FetchSession | ErrorCode:
         """Count the partitions that a cached session gained, and see that it may stay cached."""
         if not session.id:
             return session
@@ -188,13 +188,13 @@ class FetchSessions:
             len(self._sessions) >= self._sessions_max
             or self.partition_count + count > self._partitions_max
         ):
-            loser = self._loser(count, now_ms)
-            if loser is None:
+            victim = self._victim(count, now_ms)
+            if victim is None:
                 return False
-            self.close(loser.id)
+            self.close(victim.id)
         return True
 
-    def _loser(self, count: int, now_ms: int) -> FetchSession | None:
+    def _victim(self, count: int, now_ms: int) -> FetchSession | None:
         """Return the session to evict for one of `count` partitions, if there is any."""
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now_ms - oldest.used_ms > EVICTION_MS:

@@ -102,7 +102,7 @@ class TimeSearch:
         """Return some entries from an offset on, with the largest record time of each."""
         if count > 1:
             await asyncio.sleep(0)
-        await self._cold_reads.bring_in(self._cold_reads.cold(_take(queue, offset, end, count)))
+        await self._cold_reads.load(self._cold_reads.cold(_take(queue, offset, end, count)))
         # What was found before another had its turn may have moved since.
         units = _take(queue, offset, end, count)
         return [(unit, self._largest_ms(queue, unit)) for unit in units]

@@ -24,7 +24,7 @@ from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.subscription import subscribed
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.net.clock import Clock, Timer
-from rockgate.store.api.problems import Complaint
+from rockgate.store.api.problems import DeferralLog
 from rockgate.store.api.progress import Committed, Key, Progress
 from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreError
@@ -61,7 +61,7 @@ class Expiry:
         self._offsets_at: int | None = 0
         self._groups_at: int | None = 0
         self._timer: Timer | None = None
-        self._expiries = Complaint(log, "offset expiration")
+        self._expiries = DeferralLog(log, "offset expiration")
         self.removed_count = 0
 
     def start(self, clock: Clock) -> None:
@@ -72,7 +72,7 @@ class Expiry:
                 is_done = not self.step()
                 self._expiries.end()
             except StoreError as error:
-                self._expiries.tell(error)
+                self._expiries.report(error)
                 is_done = True
             except Exception:  # a supervisor: tried again at the next time
                 log.exception("offset expiration suspended")

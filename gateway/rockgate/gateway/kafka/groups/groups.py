@@ -45,7 +45,7 @@ from rockgate.gateway.kafka.groups.waiters import Waiter
 from rockgate.gateway.kafka.request.now import Durable, Now
 from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.store.api.problems import Complaint
+from rockgate.store.api.problems import DeferralLog
 from rockgate.store.errors import StoreError
 
 A = TypeVar("A")
@@ -91,7 +91,7 @@ class Groups:
     ) -> None:
         self._config = config
         self._saved = saved
-        self._saves = Complaint(log, "group records")
+        self._saves = DeferralLog(log, "group records")
         self._progress = progress
         self._durability = durability
         self._new_id = new_id
@@ -325,12 +325,12 @@ class Groups:
             self._retire(active.name)
 
     def _carry_out(self, active: _Active, effects: Sequence[Effect]) -> None:
-        told: list[Reply] = []
+        replies: list[Reply] = []
         is_saved = False
         arm: Arm | None = None
         for effect in effects:
             if isinstance(effect, Reply):
-                told.append(effect)
+                replies.append(effect)
             elif isinstance(effect, Arm):
                 arm = effect
             else:
@@ -339,10 +339,10 @@ class Groups:
             self._arm(active, arm.at_ms)
         if is_saved:
             self._write(active.name, saved_of(active.group))
-            if told:
-                self._tell_when_durable(told)
+            if replies:
+                self._send_when_durable(replies)
                 return
-        _tell(told)
+        _send(replies)
 
     def _arm(self, active: _Active, at_ms: int) -> None:
         if active.timer is not None:
@@ -356,20 +356,20 @@ class Groups:
             self._saved.save(name, saved)
         except StoreError as error:
             # The group continues; after a restart its members join again.
-            self._saves.tell(error)
+            self._saves.report(error)
         else:
             self._saves.end()
 
-    def _tell_when_durable(self, told: Sequence[Reply]) -> None:
+    def _send_when_durable(self, replies: Sequence[Reply]) -> None:
         outcome = self._durability.after_changes(None)
         if outcome is None:
-            _tell(told)
+            _send(replies)
             return
 
         def flushed(future: asyncio.Future[None]) -> None:
             if future.cancelled() or future.exception() is not None:
                 log.warning("group record not flushed; members are notified anyway")
-            _tell(told)
+            _send(replies)
 
         outcome.add_done_callback(flushed)
 
@@ -379,9 +379,9 @@ def new_member_id(prefix: str) -> str:
     return f"{prefix[:PREFIX_CHARS_MAX]}-{uuid.uuid4()}"
 
 
-def _tell(told: Iterable[Reply]) -> None:
-    for waiter, answer in told:
-        cast(Waiter[object], waiter).tell(answer)
+def _send(replies: Iterable[Reply]) -> None:
+    for waiter, answer in replies:
+        cast(Waiter[object], waiter).resolve(answer)
 
 
 def saved_of(group: ClassicGroup) -> SavedGroup:

@@ -17,24 +17,24 @@ B = TypeVar("B")
 class Waiter(Generic[A]):
     """Takes one answer."""
 
-    __slots__ = ("_answer", "_future", "_is_told")
+    __slots__ = ("_answer", "_future", "_is_resolved")
 
     def __init__(self) -> None:
         self._answer: A | None = None
-        self._is_told = False
+        self._is_resolved = False
         self._future: asyncio.Future[A] | None = None
 
-    def tell(self, answer: A) -> None:
+    def resolve(self, answer: A) -> None:
         """Take the answer."""
-        assert not self._is_told, "each is told once"
-        self._is_told = True
+        assert not self._is_resolved, "each is resolved once"
+        self._is_resolved = True
         self._answer = answer
         if self._future is not None and not self._future.done():
             self._future.set_result(answer)
 
     def answer(self) -> A | asyncio.Future[A]:
         """The answer, or the promise of one."""
-        if self._is_told:
+        if self._is_resolved:
             return cast(A, self._answer)
         self._future = asyncio.get_running_loop().create_future()
         return self._future
@@ -49,7 +49,7 @@ def later(outcome: A | asyncio.Future[A], respond: Callable[[A], B]) -> B | asyn
         return respond(outcome)
     response: asyncio.Future[B] = outcome.get_loop().create_future()
 
-    def told(done: asyncio.Future[A]) -> None:
+    def resolved(done: asyncio.Future[A]) -> None:
         if response.done():
             return
         if done.cancelled():
@@ -63,6 +63,6 @@ def later(outcome: A | asyncio.Future[A], respond: Callable[[A], B]) -> B | asyn
         if done.cancelled():
             outcome.cancel()
 
-    outcome.add_done_callback(told)
+    outcome.add_done_callback(resolved)
     response.add_done_callback(gone)
     return response

@@ -29,7 +29,7 @@ from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
 from rockgate.gateway.kafka.topics.metadata_cache import TOPIC_OPERATIONS
 from rockgate.gateway.kafka.topics.partition_runs import PlacedPartitions
-from rockgate.gateway.kafka.topics.placement import NOBODY, Placement
+from rockgate.gateway.kafka.topics.placement import NO_NODE, Placement
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     Cursor,
@@ -182,7 +182,7 @@ class DescribeTopicPartitions:
 
 
 def _partition(index: int, node_id: int, epoch: int) -> DescribeTopicPartitionsResponsePartition:
-    nodes = [] if node_id == NOBODY else [node_id]
+    nodes = [] if node_id == NO_NODE else [node_id]
     return DescribeTopicPartitionsResponsePartition(
         error_code=ErrorCode.NONE if nodes else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,

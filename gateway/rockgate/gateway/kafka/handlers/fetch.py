@@ -165,7 +165,7 @@ class Fetch:
         session.watch()
         try:
             if collector.cold or not await self._read_in_slices(collector):
-                await self._cold_reads.bring_in(collector.cold or ())
+                await self._cold_reads.load(collector.cold or ())
                 await self._visible_batches.prepare(collector.cold or ())
                 collector.begin_again()
                 await self._read_in_slices(collector)
@@ -226,7 +226,7 @@ class Fetch:
             return LARGE
         self._keep(collector)
         topics: dict[WantedTopic, list[FetchedPartition]] = {}
-        self._tell(collector, collector.found.items(), topics)
+        self._report(collector, collector.found.items(), topics)
         return _fetched(session, topics)
 
     async def _answer_in_slices(self, collector: Collector) -> Fetched:
@@ -238,7 +238,7 @@ class Fetch:
         while some := list(islice(left, SLICE_COUNT)):
             if collector.is_outdated:
                 return Fetched([], ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id)
-            self._tell(collector, some, topics)
+            self._report(collector, some, topics)
             # What has changed meanwhile may just have been reported as it was before.
             session.keep_news(wanted for wanted, _ in some)
             await asyncio.sleep(0)
@@ -253,20 +253,20 @@ class Fetch:
             collector.epoch = session.epoch
 
     @staticmethod
-    def _tell(
+    def _report(
         collector: Collector,
         found: Iterable[tuple[Wanted, Finding]],
         topics: dict[WantedTopic, list[FetchedPartition]],
     ) -> None:
         """Add findings to an answer, by topic."""
         session = collector.session
-        is_incremental, tell = collector.is_incremental, session.tell
-        is_telling, is_committed = is_incremental or session.id, collector.is_committed
+        is_incremental, report = collector.is_incremental, session.report
+        is_reporting, is_committed = is_incremental or session.id, collector.is_committed
         for wanted, finding in found:
             fetched = finding[0]
-            if is_telling:
+            if is_reporting:
                 end = fetched.last_stable_offset if is_committed else fetched.high_watermark
-                if not tell(wanted, fetched, end) and is_incremental:
+                if not report(wanted, fetched, end) and is_incremental:
                     continue
             partitions = topics.get(wanted.topic)
             if partitions is None:

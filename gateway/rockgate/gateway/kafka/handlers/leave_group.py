@@ -55,7 +55,7 @@ class LeaveGroup:
         def respond(codes: Left) -> LeaveGroupResponse:
             if is_one:
                 return LeaveGroupResponse(error_code=codes[0])
-            return LeaveGroupResponse(members=_told(leavers, codes))
+            return LeaveGroupResponse(members=_responses(leavers, codes))
 
         return later(outcome, respond)
 
@@ -67,7 +67,7 @@ class LeaveGroup:
             waiter: Waiter[Left] = Waiter()
             outcome = self._groups.leave(request.group_id, Leave(waiter=waiter, leavers=some))
             codes = await outcome if isinstance(outcome, asyncio.Future) else outcome
-            members += _told(some, codes)
+            members += _responses(some, codes)
             if turn.is_over:
                 await turn.next()
         return LeaveGroupResponse(members=members)
@@ -81,7 +81,7 @@ def _leavers(members: list[MemberIdentity]) -> list[Leaver]:
     return [Leaver(each.member_id, each.group_instance_id) for each in members]
 
 
-def _told(leavers: list[Leaver], codes: Left) -> list[MemberResponse]:
+def _responses(leavers: list[Leaver], codes: Left) -> list[MemberResponse]:
     return [
         MemberResponse(
             member_id=leaver.member_id, group_instance_id=leaver.instance_id, error_code=code

@@ -183,7 +183,7 @@ class ListOffsets:
             if cold := self._cold_reads.cold([queue.find(log_start)]):
 
                 async def earliest() -> FoundRecord:
-                    await self._cold_reads.bring_in(cold)
+                    await self._cold_reads.load(cold)
                     return self._earliest(queue)
 
                 return earliest

@@ -76,9 +76,9 @@ class ListTransactions:
         response.transaction_states = [_state(each) for each in found if passes(each)]
         if place is None:
             return response
-        return self._go_on(place, response, passes, call.version)
+        return self._list_rest(place, response, passes, call.version)
 
-    async def _go_on(
+    async def _list_rest(
         self,
         place: int | None,
         response: ListTransactionsResponse,

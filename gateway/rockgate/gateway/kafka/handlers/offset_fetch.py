@@ -60,7 +60,7 @@ _Topics = Sequence[_Asked] | None
 _Ask = tuple[str, _Topics]
 _Places = Iterable[tuple[bytes, Sequence[int]]]
 """Topics that a group has committed in, by id, with their partitions."""
-_Told = OffsetFetchResponseTopic | OffsetFetchResponseTopics
+_TopicAnswer = OffsetFetchResponseTopic | OffsetFetchResponseTopics
 _Offsets = list[CommittedOffset | None]
 _GROUPS = 8
 _IDS = 10
@@ -94,14 +94,14 @@ class _Found(NamedTuple):
         return ErrorCode.UNSTABLE_OFFSET_COMMIT if committed is _UNSTABLE else self.code
 
 
-class _Looking:
+class _Shape:
     """How one request is answered: by its version, with or without what is about to change."""
 
     def __init__(self, version: int, is_stable: bool) -> None:
         self.version = version
         self.is_stable = is_stable
 
-    def told(self, found: _Found, partitions: list[Any] | None = None) -> _Told:
+    def topic(self, found: _Found, partitions: list[Any] | None = None) -> _TopicAnswer:
         """What is said of a topic."""
         partitions = self.partitions(found) if partitions is None else partitions
         if self.version < _GROUPS:
@@ -132,17 +132,17 @@ class _Looking:
         """The whole, of the topics of each group."""
         if self.version < _GROUPS:
             return OffsetFetchResponse(topics=answers[0][1])
-        groups = [OffsetFetchResponseGroup(group_id=group, topics=told) for group, told in answers]
+        groups = [OffsetFetchResponseGroup(group_id=id_, topics=topics) for id_, topics in answers]
         return OffsetFetchResponse(groups=groups)
 
 
-class _Telling:
+class _ResponseBuilder:
     """The answer to a large request as it grows: partitions, then topics, then groups as bytes."""
 
-    def __init__(self, looking: _Looking) -> None:
-        version = looking.version
+    def __init__(self, shape: _Shape) -> None:
+        version = shape.version
         is_many = version >= _GROUPS
-        self._looking = looking
+        self._shape = shape
         self._group = ""
         self._found: _Found | None = None
         self._partitions = Growing[Any](
@@ -168,24 +168,24 @@ class _Telling:
         if found.is_first:
             self._end_topic()
         self._found = found
-        for each in self._looking.partitions(found):
+        for each in self._shape.partitions(found):
             self._partitions.add(each)
 
     def end(self) -> None:
         """That was all of the group."""
         self._end_topic()
-        if self._looking.version >= _GROUPS:
+        if self._shape.version >= _GROUPS:
             topics = self._topics.take()
             self._groups.add(OffsetFetchResponseGroup(group_id=self._group, topics=topics))
 
     def _end_topic(self) -> None:
         found, self._found = self._found, None
         if found is not None:
-            self._topics.add(self._looking.told(found, self._partitions.take()))
+            self._topics.add(self._shape.topic(found, self._partitions.take()))
 
     def response(self) -> OffsetFetchResponse:
         """The whole."""
-        if self._looking.version < _GROUPS:
+        if self._shape.version < _GROUPS:
             return OffsetFetchResponse(topics=self._topics.take())
         return OffsetFetchResponse(groups=self._groups.take())
 
@@ -241,22 +241,22 @@ class OffsetFetch:
         asks = yield from _merged(asked)
         if (learning := self._catalog.learn(_names(asks))) is not None:
             yield learning
-        looking = _Looking(call.version, request.require_stable)
+        shape = _Shape(call.version, request.require_stable)
         if self._is_large(asks):
-            return self._in_turns(asks, looking)
+            return self._in_turns(asks, shape)
         answers = []
         for group, topics in asks:
             places: _Places = ()
             if topics is None:
                 known = self._progress.partitions_of(group)
                 places = (yield known) if isinstance(known, Awaitable) else known
-            told = []
-            for found in self._fetch(group, topics, places, looking):
+            answered = []
+            for found in self._fetch(group, topics, places, shape):
                 if not isinstance(found, _Found):
                     found = yield found  # what was promised
-                told.append(looking.told(found))
-            answers.append((group, told))
-        return looking.response(answers)
+                answered.append(shape.topic(found))
+            answers.append((group, answered))
+        return shape.response(answers)
 
     def _is_large(self, asks: list[_Ask]) -> bool:
         left = SLICE_COUNT
@@ -270,23 +270,23 @@ class OffsetFetch:
                 return True
         return False
 
-    async def _in_turns(self, asks: list[_Ask], looking: _Looking) -> OffsetFetchResponse:
+    async def _in_turns(self, asks: list[_Ask], shape: _Shape) -> OffsetFetchResponse:
         """Answer for many partitions, with other requests in between."""
-        turn, telling = Turn(), _Telling(looking)
+        turn, builder = Turn(), _ResponseBuilder(shape)
         for group, topics in asks:
-            telling.begin(group)
+            builder.begin(group)
             places: _Places = ()
             if topics is None:
                 places_of = self._progress.partitions_of(group)
                 places = await places_of if isinstance(places_of, Awaitable) else places_of
-            for found in self._fetch(group, topics, places, looking):
-                telling.add(found if isinstance(found, _Found) else await found)
+            for found in self._fetch(group, topics, places, shape):
+                builder.add(found if isinstance(found, _Found) else await found)
                 if turn.is_over:
                     await turn.next()
-            telling.end()
+            builder.end()
             if turn.is_over:
                 await turn.next()
-        return telling.response()
+        return builder.response()
 
     def refuse(self, request: OffsetFetchRequest, code: ErrorCode) -> OffsetFetchResponse:
         """The error for the whole, or for each group."""
@@ -300,32 +300,32 @@ class OffsetFetch:
         )
 
     def _fetch(
-        self, group: str, asked: _Topics, places: _Places, looking: _Looking
+        self, group: str, asked: _Topics, places: _Places, shape: _Shape
     ) -> Iterator[Now[_Found]]:
         """The offsets found, a limited number of one topic at a time."""
         if asked is None:
-            yield from self._fetch_all(group, places, looking)
+            yield from self._fetch_all(group, places, shape)
             return
         for each in asked:
             every = each.partition_indexes
             if len(every) <= PIECE_COUNT:
-                yield self._find(group, each, every, looking, is_first=True)
+                yield self._find(group, each, every, shape, is_first=True)
                 continue
             for at in range(0, len(every), PIECE_COUNT):
                 piece = every[at : at + PIECE_COUNT]
-                yield self._find(group, each, piece, looking, is_first=at == 0)
+                yield self._find(group, each, piece, shape, is_first=at == 0)
 
     def _find(
         self,
         group: str,
         asked: _Asked,
         indexes: Sequence[int],
-        looking: _Looking,
+        shape: _Shape,
         *,
         is_first: bool,
     ) -> Now[_Found]:
         topic_id, unknown = ZERO_UUID, ErrorCode.NONE
-        if looking.version >= _IDS and isinstance(asked, OffsetFetchRequestTopics):
+        if shape.version >= _IDS and isinstance(asked, OffsetFetchRequestTopics):
             topic_id, unknown = asked.topic_id, ErrorCode.UNKNOWN_TOPIC_ID
             topic = self._catalog.find_id(topic_id)
         else:
@@ -334,9 +334,9 @@ class OffsetFetch:
             nothing: list[tuple[int, CommittedOffset]] = [(at, _NOTHING) for at in indexes]
             return _Found(asked.name, topic_id, nothing, unknown, is_first)
         found = _Found(asked.name, topic_id, [], ErrorCode.NONE, is_first)
-        return self._look_up(found, group, topic.id, indexes, looking.is_stable, _NOTHING)
+        return self._look_up(found, group, topic.id, indexes, shape.is_stable, _NOTHING)
 
-    def _fetch_all(self, group: str, places: _Places, looking: _Looking) -> Iterator[Now[_Found]]:
+    def _fetch_all(self, group: str, places: _Places, shape: _Shape) -> Iterator[Now[_Found]]:
         for topic_id, partitions in places:
             topic = self._catalog.find_id(topic_id)
             if topic is None:
@@ -345,7 +345,7 @@ class OffsetFetch:
             for at in range(0, len(partitions), PIECE_COUNT):
                 indexes = partitions[at : at + PIECE_COUNT]
                 found = _Found(name, topic_id, [], ErrorCode.NONE, at == 0)
-                yield self._look_up(found, group, topic_id, indexes, looking.is_stable, None)
+                yield self._look_up(found, group, topic_id, indexes, shape.is_stable, None)
 
     def _look_up(
         self,
@@ -362,8 +362,8 @@ class OffsetFetch:
             fill = partial(self._fill, found, group, topic_id, indexes, is_stable, missing)
             return _filled(fill, committed)
         if None not in committed and not (is_stable and self._pending.has(group)):
-            told = zip(indexes, committed, strict=True)
-            found.offsets.extend(told)  # type: ignore[arg-type]  # no None is among them
+            offsets = zip(indexes, committed, strict=True)
+            found.offsets.extend(offsets)  # type: ignore[arg-type]  # no None is among them
             return found
         return self._fill(found, group, topic_id, indexes, is_stable, missing, committed)
 
@@ -379,11 +379,11 @@ class OffsetFetch:
     ) -> _Found:
         is_pending = self._pending.has_at
         for at, each in zip(indexes, committed, strict=True):
-            told = each or missing
-            if told is not None:
+            offset = each or missing
+            if offset is not None:
                 if is_stable and is_pending(group, topic_id, at):
-                    told = _UNSTABLE
-                found.offsets.append((at, told))
+                    offset = _UNSTABLE
+                found.offsets.append((at, offset))
         return found
 
 

@@ -90,7 +90,7 @@ class OffsetForLeaderEpoch:
         found = []
         walk = _walk(request)
         while part := list(islice(walk, SLICE_COUNT)):
-            await self._cold_reads.bring_in(self._cold(part))
+            await self._cold_reads.load(self._cold(part))
             found += [self._find(*asked) for asked in part]
             await asyncio.sleep(0)
         return _respond(request, found)

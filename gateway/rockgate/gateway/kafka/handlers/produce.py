@@ -284,9 +284,9 @@ class Produce:
         try:
             return self._produce(append, topic, queue, each.records, examined)
         except (MalformedBatch, RequestError, StoreError) as error:
-            told = refused(each.index, error)
-            self._note_refused(queue, each.records, told.error_code)
-            return with_log_start(append, queue, told)
+            rejected = refused(each.index, error)
+            self._note_refused(queue, each.records, rejected.error_code)
+            return with_log_start(append, queue, rejected)
 
     def _produce(
         self,

@@ -77,10 +77,14 @@ class WriteTxnMarkers:
             result = WritableTxnMarkerResult(producer_id=each.producer_id, topics=[])
             response.markers.append(result)
             for named in each.topics:
-                told: list[WritableTxnMarkerPartitionResult] = []
-                result.topics.append(WritableTxnMarkerTopicResult(name=named.name, partitions=told))
+                partition_results: list[WritableTxnMarkerPartitionResult] = []
+                result.topics.append(
+                    WritableTxnMarkerTopicResult(name=named.name, partitions=partition_results)
+                )
                 for index in named.partition_indexes:
-                    told.append(_result(index, self._write_one(each, named.name, index)))
+                    partition_results.append(
+                        _result(index, self._write_one(each, named.name, index))
+                    )
                     yield None
         return self._durability.after_changes(response)
 

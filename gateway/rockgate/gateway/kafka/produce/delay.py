@@ -17,7 +17,7 @@ from rockgate.protocol.kafka.records.sifting import Wanted
 from rockgate.store.api.append import Appended, Appender, Draft, Intake, Stamp
 from rockgate.store.api.delay import (
     HELD_TOPIC,
-    NOBODY,
+    NO_OWNER,
     UNDECIDED,
     Deliveries,
     HeldChangeKind,
@@ -98,7 +98,7 @@ class RecordDelays:
             queue.queue_id,
             base,
             base + header.record_count,
-            header.producer_id if is_owned else NOBODY,
+            header.producer_id if is_owned else NO_OWNER,
             UNDECIDED if is_owned else now_ms,
         )
         marked = draft._replace(sys_flag=draft.sys_flag | DELAYED)

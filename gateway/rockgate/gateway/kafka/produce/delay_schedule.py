@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from rockgate.gateway.delay.headers import Opened, Terms, open_batch, open_politely, waits_of
+from rockgate.gateway.delay.headers import Opened, Terms, open_batch, open_in_steps, waits_of
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 from rockgate.protocol.kafka.records.bounds import LIGHT, WIDEST, is_heavy
@@ -25,7 +25,7 @@ from rockgate.store.api.delay import (
     encode,
 )
 from rockgate.store.api.log import Log, PageResidency
-from rockgate.store.api.problems import Complaint, Remembered
+from rockgate.store.api.problems import DeferralLog, Remembered
 from rockgate.store.api.queues import Queues, Unit
 from rockgate.store.api.read import Reader, Slice
 from rockgate.store.errors import StoreError
@@ -67,8 +67,8 @@ class HeldScheduling:
         """The batch under way, and where it lies."""
         self._is_opening = False
         self._not_before_ms = 0
-        self._schedules = Complaint(log, "schedules of delayed records")
-        self._told = Remembered()
+        self._schedules = DeferralLog(log, "schedules of delayed records")
+        self._reported = Remembered()
         """Batches already reported as damaged."""
 
     def step(self) -> bool:
@@ -79,18 +79,18 @@ class HeldScheduling:
         if self._clock.monotonic_ms() < self._not_before_ms:
             return False
         try:
-            is_soon = self._go_on(item)
+            is_soon = self._advance(item)
         except _Unreadable as error:
             self._pass_over(item, error)
             return False
         except StoreError as error:
-            self._schedules.tell(error)
+            self._schedules.report(error)
             self._not_before_ms = self._clock.monotonic_ms() + RETRY_MS
             return False
         self._schedules.end()
         return is_soon
 
-    def _go_on(self, item: Held) -> bool:
+    def _advance(self, item: Held) -> bool:
         queue = self._queues.find(*item.key)
         unit = None if queue is None else queue.find(item.base)
         if queue is None or unit is None or unit.base != item.base:
@@ -117,7 +117,7 @@ class HeldScheduling:
 
     def _pass_over(self, item: Held, reason: _Unreadable) -> None:
         """Try a damaged batch again later, after the others, and log it once."""
-        if self._told.is_new((item.key, item.base)):
+        if self._reported.is_new((item.key, item.base)):
             log.error(
                 "delivery of delayed records stopped until the log is repaired reason=%s", reason
             )
@@ -127,9 +127,9 @@ class HeldScheduling:
     def _append(
         self, item: Held, waits: list[tuple[int, int]], done: int, *, is_last: bool
     ) -> None:
-        said = encode(HeldChangeKind.SCHEDULED, Scheduled(*item.key, item.base, done, is_last))
+        change = encode(HeldChangeKind.SCHEDULED, Scheduled(*item.key, item.base, done, is_last))
         schedule = self._deliveries.schedule(item.key, waits)
-        self._appender.append_states([*schedule, (HELD_TOPIC, said)])
+        self._appender.append_states([*schedule, (HELD_TOPIC, change)])
 
     def _open(self, found: Slice, item: Held) -> Opened | None:
         """Return the batch, opened; None if a job does that now."""
@@ -159,7 +159,7 @@ class HeldScheduling:
         def work() -> None:
             self._residency.fault_in(chunks)
             # It was let in, so it is delivered: whatever the bounds are by now.
-            opened.append(open_politely(body_of(view), bounds=WIDEST))
+            opened.append(open_in_steps(body_of(view), bounds=WIDEST))
 
         def done(failure: Exception | None) -> None:
             self._is_opening = False

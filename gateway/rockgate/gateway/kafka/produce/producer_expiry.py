@@ -11,7 +11,7 @@ as if the expiry time were shorter, but none that wrote within the last minute.
 from __future__ import annotations
 
 from rockgate.gateway.kafka.produce.producers import Producers
-from rockgate.store.api.clock import BelievedTime, Clock
+from rockgate.store.api.clock import Clock, TrustedTime
 
 LOOK_EVERY_MS = 60_000
 LOOK_SOON_MS = 1_000
@@ -29,7 +29,7 @@ class ProducerExpiry:
     ) -> None:
         self._producers = producers
         self._clock = clock
-        self._believed = BelievedTime(clock)
+        self._trusted_time = TrustedTime(clock)
         self._expiry_ms = expiry_ms
         self._count_max = count_max
         self._allowed_ms = expiry_ms
@@ -44,7 +44,7 @@ class ProducerExpiry:
             return False
         if not self._place:
             self._allowed_ms = self._next_allowed_ms()
-        older_than_ms = self._believed.now_ms() - self._allowed_ms
+        older_than_ms = self._trusted_time.now_ms() - self._allowed_ms
         self._place = self._producers.expire(older_than_ms, self._place, PLACES_PER_STEP)
         if not self._place:
             is_full = len(self._producers) > self._count_max

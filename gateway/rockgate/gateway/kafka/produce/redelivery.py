@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from rockgate.gateway.delay.headers import NAMES, Opened, open_batch, open_politely
+from rockgate.gateway.delay.headers import NAMES, Opened, open_batch, open_in_steps
 from rockgate.gateway.kafka.produce.validate import SettingsCache, TopicSettings
 from rockgate.gateway.runtime.bounded_cache import BoundedCache
 from rockgate.protocol import entry as envelope
@@ -246,7 +246,7 @@ class _Opening:
             if opened is None:
                 try:
                     # It was let in, so it is delivered: whatever the bounds are by now.
-                    opened = open_politely(body_of(view), bounds=WIDEST)
+                    opened = open_in_steps(body_of(view), bounds=WIDEST)
                 except MalformedBatch as damage:
                     self._ready[unit.position] = damage
                     continue

@@ -127,7 +127,7 @@ def _examine(
             header = batches.read_header(body)
             if len(body) > settings.message_bytes_max:
                 raise too_large(body, settings)
-    if not settings.lets_wait:
+    if not settings.allows_delay:
         return Examined(body, None)
     opened = sifted(body, header, wanted, bounds=bounds, data=data)
     return Examined(body, Waits.of(opened, makes_rest=makes_rest) if opened.indexes else None)

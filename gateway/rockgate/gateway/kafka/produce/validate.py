@@ -24,7 +24,7 @@ from rockgate.store.api.topics import Topic
 
 Buffer = bytes | bytearray | memoryview
 _TIMESTAMP_TYPE_BIT = 1 << 3
-_TELL_LOG_START = (
+_CODES_WITH_LOG_START = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.INVALID_TIMESTAMP,
     ErrorCode.INVALID_RECORD,
@@ -55,7 +55,7 @@ class TopicSettings:
     """Whether every batch is opened and each of its records checked."""
     is_indexed: bool
     """Whether records are found by their key."""
-    lets_wait: bool
+    allows_delay: bool
     """Whether a record's headers may delay it."""
 
     opens_batches: bool = field(init=False)
@@ -66,7 +66,7 @@ class TopicSettings:
     def __post_init__(self) -> None:
         opens = self.needs_keys or self.is_validating or self.compression is not None
         object.__setattr__(self, "opens_batches", opens)
-        object.__setattr__(self, "examines", self.lets_wait or opens)
+        object.__setattr__(self, "examines", self.allows_delay or opens)
 
 
 class SettingsCache:
@@ -102,7 +102,7 @@ class SettingsCache:
             needs_keys="compact" in items_of(text("cleanup.policy")),
             is_validating=text("validate.batches") == "true",
             is_indexed=text("message.index") == "true",
-            lets_wait=text("message.type") in _DELAYING,
+            allows_delay=text("message.type") in _DELAYING,
         )
 
 
@@ -197,7 +197,7 @@ def with_log_start(
 ) -> ProducedPartition:
     """Say where the log begins, with the errors that Kafka says it with."""
     code = refused.error_code
-    is_told = code in _TELL_LOG_START or (
+    has_log_start = code in _CODES_WITH_LOG_START or (
         code == ErrorCode.INVALID_PRODUCER_EPOCH and append.transactional_id is None
     )
-    return refused._replace(log_start_offset=queue.log_start) if is_told else refused
+    return refused._replace(log_start_offset=queue.log_start) if has_log_start else refused

@@ -167,7 +167,7 @@ class Throttling:
         self._note(MUTATIONS, wait_ms)
         peer.throttle_ms = max(peer.throttle_ms, wait_ms)
 
-    def is_welcome(self, address: str) -> bool:
+    def may_connect(self, address: str) -> bool:
         """Whether one more connection may come from an address; counts it if so."""
         if not self.is_on:
             return True

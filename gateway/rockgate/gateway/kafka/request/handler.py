@@ -69,7 +69,7 @@ class Peer:
         self.resume = resume
         """Called when there is one less of these."""
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Forget the session, which is over."""
         self.resume = do_nothing
 
@@ -103,7 +103,7 @@ Request = TypeVar("Request", contravariant=True)
 Response = TypeVar("Response", covariant=True)
 Services = TypeVar("Services")
 Asked = TypeVar("Asked")
-Told = TypeVar("Told")
+Answered = TypeVar("Answered")
 
 
 def memory_max(size: int) -> int:
@@ -180,8 +180,8 @@ AnyRow: TypeAlias = Row[Any]
 
 @overload
 def row(
-    api: Api[Asked, Told],
-    make: Callable[[Services], Handler[Asked, Told]],
+    api: Api[Asked, Answered],
+    make: Callable[[Services], Handler[Asked, Answered]],
     *,
     versions: str | None = None,
     answer_unknown_version: Callable[[], Answer] | None = None,
@@ -193,10 +193,10 @@ def row(
 @overload
 def row(
     api: Api[Any, Any],
-    make: Callable[[Services], Handler[Asked, Told]],
+    make: Callable[[Services], Handler[Asked, Answered]],
     *,
     decode: Callable[[memoryview, int], Asked],
-    encode: Callable[[Told, int], Answer],
+    encode: Callable[[Answered, int], Answer],
     versions: str | None = None,
     answer_unknown_version: Callable[[], Answer] | None = None,
     shortcut: Callable[[Any], Shortcut] | None = None,

@@ -111,7 +111,7 @@ class LargeRequest(PendingAnswer):
             call,
         )
         # Even if it is cancelled before it has begun.
-        self.future.add_done_callback(lambda _: self._go_on())
+        self.future.add_done_callback(lambda _: self._start_next())
 
     def answer(self) -> Answer:
         """The answer, once `future` is done; raises what closes the connection."""
@@ -125,7 +125,7 @@ class LargeRequest(PendingAnswer):
         try:
             self._request = await do(row.decode_large or row.decode, body, version)
             response = handler.handle(self._request, call)
-            self._go_on()
+            self._start_next()
             if hasattr(response, "__await__"):
                 response = await response
         except (ProtocolError, Disconnect):
@@ -139,7 +139,7 @@ class LargeRequest(PendingAnswer):
         self._request = response = None
         return await do(_written_last, row, given, version)
 
-    def _go_on(self) -> None:
+    def _start_next(self) -> None:
         """Let the requests after it start; only the first call counts."""
         if self._is_ahead:
             self._is_ahead = False

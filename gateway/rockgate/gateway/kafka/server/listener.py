@@ -18,9 +18,9 @@ class KafkaConnections(Connections[Session]):
         dispatch: Dispatch,
         clock: Clock,
         *,
-        is_welcome: Callable[[str], bool] = lambda address: True,
+        may_connect: Callable[[str], bool] = lambda address: True,
     ) -> None:
-        """`is_welcome` says whether one more connection may come from an address."""
+        """`may_connect` says whether one more connection may come from an address."""
         super().__init__(
             connections_max=config.connections_max,
             total_bytes_max=config.total_bytes_max,
@@ -29,7 +29,7 @@ class KafkaConnections(Connections[Session]):
         self._limits = Limits.of(config)
         self._dispatch = dispatch
         self._clock = clock
-        self._is_welcome = is_welcome
+        self._may_connect = may_connect
 
     def session(self) -> Session:
         """The protocol of a connection that has just been accepted."""
@@ -51,4 +51,4 @@ class KafkaConnections(Connections[Session]):
 
     def opened(self, session: Session) -> bool:
         """Register a new session, unless its address had too many recently."""
-        return self._is_welcome(session.remote_host) and super().opened(session)
+        return self._may_connect(session.remote_host) and super().opened(session)

@@ -120,19 +120,19 @@ class Session(Stream[Exchange, Peer]):
         self._waiting: dict[Exchange, Promise] = {}
         # Answered, but perhaps behind an earlier request that is not.
         self._unsent_bytes = 0
-        self._throttle_pause = ThrottlePause(clock, self._go_on, self._leave_if_gone)
+        self._throttle_pause = ThrottlePause(clock, self._advance, self._leave_if_gone)
 
     # Beginning and ending
 
     def _begin(self, local: Address, remote: Address) -> bool:
         self.peer = Peer(
-            connection_id=self.connection_id, local=local, remote=remote, resume=self._go_on
+            connection_id=self.connection_id, local=local, remote=remote, resume=self._advance
         )
         return self._sessions.opened(self)
 
-    def _let_go(self) -> None:
+    def _end_requests(self) -> None:
         self._throttle_pause.forget()
-        self.peer.let_go()
+        self.peer.release()
         waiting, self._waiting = self._waiting, {}
         for each in waiting.values():
             each.future.cancel()
@@ -151,7 +151,7 @@ class Session(Stream[Exchange, Peer]):
         """End the pause of a throttled client early: its quota has changed."""
         if self._throttle_pause.is_on:
             self._throttle_pause.end()
-            self._go_on()
+            self._advance()
 
     def _leave_if_gone(self) -> None:
         """Close if the client has hung up, which is not noticed without reading."""
@@ -178,7 +178,7 @@ class Session(Stream[Exchange, Peer]):
 
     def _start_all(self) -> None:
         """Start requests while the client reads; many small answers become one write."""
-        if self._is_going_on_soon:
+        if self._is_advance_scheduled:
             # Others have their turn first; what was answered meanwhile may leave.
             self._write()
             return
@@ -212,7 +212,7 @@ class Session(Stream[Exchange, Peer]):
                 turn = turn or TimeSlice(TURN_SECONDS)
                 if turn.is_over():
                     self._write()
-                    self._go_on_soon()
+                    self._advance_soon()
                     return
             unwritten += self._start(backlog.popleft())
 
@@ -241,7 +241,7 @@ class Session(Stream[Exchange, Peer]):
         except (ProtocolError, Disconnect) as error:
             self._break_off(error)
         else:
-            self._go_on()
+            self._advance()
 
     def _answer(self, exchange: Exchange, answer: Answer) -> int:
         self._exchanges.respond(exchange, answer)

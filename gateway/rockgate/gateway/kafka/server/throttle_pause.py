@@ -24,17 +24,17 @@ _THROTTLE_TIME = "throttle_time_ms"
 class ThrottlePause:
     """On while a client has to wait. Owned by its session."""
 
-    __slots__ = ("_clock", "_go_on", "_look_after", "_timer", "_until", "is_on")
+    __slots__ = ("_clock", "_look_after", "_resume", "_timer", "_until", "is_on")
 
     def __init__(
         self,
         clock: Clock,
-        go_on: Callable[[], None],
+        resume: Callable[[], None],
         look_after: Callable[[], None] = do_nothing,
     ) -> None:
         """`look_after` is called now and then while it is on."""
         self._clock = clock
-        self._go_on = go_on
+        self._resume = resume
         self._look_after = look_after
         self._timer: Timer | None = None
         self._until = 0.0
@@ -59,7 +59,7 @@ class ThrottlePause:
     def forget(self) -> None:
         """Stop waiting: the connection is gone."""
         self.end()
-        self._go_on = self._look_after = do_nothing
+        self._resume = self._look_after = do_nothing
 
     def _arm(self) -> None:
         left = max(0.0, self._until - self._clock.time())
@@ -72,7 +72,7 @@ class ThrottlePause:
             self._look_after()
             return
         self.is_on = False
-        self._go_on()
+        self._resume()
 
 
 def with_throttle_time(answer: Answer, api_key: int, version: int, wait_ms: int) -> Answer:

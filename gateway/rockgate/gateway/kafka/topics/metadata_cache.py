@@ -10,7 +10,7 @@ from __future__ import annotations
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.topics.catalog import TopicView
 from rockgate.gateway.kafka.topics.partition_runs import PlacedPartitions
-from rockgate.gateway.kafka.topics.placement import NOBODY, Placement
+from rockgate.gateway.kafka.topics.placement import NO_NODE, Placement
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.metadata import (
     MetadataResponse,
@@ -89,7 +89,7 @@ class MetadataCache:
 
 
 def _partition(index: int, node_id: int, epoch: int) -> MetadataResponsePartition:
-    nodes = [] if node_id == NOBODY else [node_id]
+    nodes = [] if node_id == NO_NODE else [node_id]
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if nodes else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=index,

@@ -13,7 +13,7 @@ from rockgate.gateway.kafka.request.handler import Peer
 from rockgate.gateway.kafka.request.now import Now
 from rockgate.gateway.kafka.topics.catalog import TopicView
 
-NOBODY = -1
+NO_NODE = -1
 """In place of the leader of a partition that has none."""
 
 

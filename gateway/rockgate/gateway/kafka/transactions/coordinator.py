@@ -199,8 +199,8 @@ class Coordinator:
         if is_new or by_topic or groups:
             self._append(TransactionChangeKind.ADD, changes.Add(transaction.id, by_topic, groups))
         if is_new:
-            for told in self.on_begun:
-                told(transaction)
+            for callback in self.on_begun:
+                callback(transaction)
 
     # Ending
 

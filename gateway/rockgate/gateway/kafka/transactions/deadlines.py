@@ -14,8 +14,8 @@ from typing import Final
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import PREPARED, Transaction, TransactionState
-from rockgate.store.api.clock import BelievedTime, Clock
-from rockgate.store.api.problems import Complaint
+from rockgate.store.api.clock import Clock, TrustedTime
+from rockgate.store.api.problems import DeferralLog
 from rockgate.store.errors import StoreError
 
 EXPIRY_EVERY_MS: Final = 60_000
@@ -51,8 +51,8 @@ class Deadlines:
         self._coordinator = coordinator
         self._clock = clock
         self._id_expiry_ms = id_expiry_ms
-        self._believed = BelievedTime(clock)
-        self._aborts = Complaint(log, "aborts of timed-out transactions")
+        self._trusted_time = TrustedTime(clock)
+        self._aborts = DeferralLog(log, "aborts of timed-out transactions")
         self._armed: dict[str, _Armed] = {}
         self._rings: list[tuple[int, str]] = []
         """When to check which id, monotonic; an id that was moved since has another entry."""
@@ -114,7 +114,7 @@ class Deadlines:
         try:
             self._coordinator.time_out(transaction)
         except StoreError as error:
-            self._aborts.tell(error)
+            self._aborts.report(error)
             return False
         self._aborts.end()
         return True
@@ -122,7 +122,7 @@ class Deadlines:
     def _forget_unused(self) -> bool:
         if not self._place and self._clock.monotonic_ms() < self._next_walk_ms:
             return False
-        before_ms = self._believed.now_ms() - self._id_expiry_ms
+        before_ms = self._trusted_time.now_ms() - self._id_expiry_ms
         place, found = self._transactions.page(self._place, PLACES_PER_STEP)
         self._coordinator.forget(
             [

@@ -58,7 +58,7 @@ class TransactionalWrites:
         try:
             self._include(id_, producer, partition, version)
         except RequestError as error:
-            raise RequestError(_told(error.code, version), error.reason) from error
+            raise RequestError(_code_for(error.code, version), error.reason) from error
         if version > ABORTABLE and header.base_sequence:
             self._check_first(partition, header)
 
@@ -88,7 +88,7 @@ class TransactionalWrites:
             )
 
 
-def _told(code: ErrorCode, version: int) -> ErrorCode:
+def _code_for(code: ErrorCode, version: int) -> ErrorCode:
     """The code as the clients of a version expect it of Produce."""
     if code is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH

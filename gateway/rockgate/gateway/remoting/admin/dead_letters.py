@@ -179,7 +179,7 @@ class DeadLetterAdmin:
                     message = await looked_at(
                         self._transcoder.threads, found, offset, asked.preview
                     )
-                    letters.append(self._told(letter, message))
+                    letters.append(self._described(letter, message))
                 offset += 1
                 if not offset % OFFSETS_PER_TURN:
                     await asyncio.sleep(0)
@@ -209,10 +209,10 @@ class DeadLetterAdmin:
             ]
         )
         self.resent_count += 1
-        told = Resend(
+        resend = Resend(
             is_resent=True, topic=target.topic.decode(), queue=target.queue_id, offset=done.offset
         )
-        return told, target.is_sync
+        return resend, target.is_sync
 
     # Private
 
@@ -232,7 +232,7 @@ class DeadLetterAdmin:
         unit = queue.find(offset)
         if unit is None or not _holds(unit, offset):
             return None
-        await self._cold_reads.bring_in(self._cold_reads.cold([unit]))
+        await self._cold_reads.load(self._cold_reads.cold([unit]))
         unit = queue.find(offset)
         return None if unit is None else self._reader.entry(queue, unit)
 
@@ -243,7 +243,7 @@ class DeadLetterAdmin:
         message = await self._transcoder.read(found, offset)
         return None if message is None else _Letter(queue, offset, message)
 
-    def _told(self, letter: _Letter, message: MessageView) -> DeadLetter:
+    def _described(self, letter: _Letter, message: MessageView) -> DeadLetter:
         entry = envelope.read(letter.message)
         properties = _properties(letter.message, entry)
         return DeadLetter(

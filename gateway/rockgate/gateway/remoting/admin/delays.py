@@ -158,7 +158,7 @@ class DelayAdmin:
             else:
                 # One that waits in its own topic is delivered there: there is nothing to read.
                 found.append((queue, None))
-        await self._cold_reads.bring_in(
+        await self._cold_reads.load(
             self._cold_reads.cold(pair[1] for pair in found if pair is not None)
         )
         return [None if pair is None else self._target(*pair) for pair in found]
@@ -183,38 +183,38 @@ class DelayAdmin:
         waiting = [place for place in places if self._waits(place)]
         for place in waiting or places:
             found = await self._read(place)
-            if found is not None and self._may_tell(place, found):
+            if found is not None and self._may_describe(place, found):
                 due_ms = await self._due(place) if with_due else -1
                 message = await looked_at(self._threads, found, place.offset, preview)
-                return self._told(place, found, message, due_ms)
+                return self._described(place, found, message, due_ms)
         return None
 
-    def _may_tell(self, place: Place, found: Slice) -> bool:
+    def _may_describe(self, place: Place, found: Slice) -> bool:
         """Whether consumers may see it: a record may belong to an open transaction."""
         return self._waits(place) or self._is_visible(place.queue, found, place.offset)
 
-    def _told(
+    def _described(
         self, place: Place, found: Slice, message: MessageView, due_ms: int
     ) -> Delayed | None:
-        told = Delayed(
+        delayed = Delayed(
             id=str(place),
             is_waiting=self._waits(place),
             due_ms=due_ms,
             origin=_origin(place),
             message=message,
         )
-        if told.is_waiting:
-            return told
+        if delayed.is_waiting:
+            return delayed
         if not _has_waited(found, message):
             return None
-        told.delivered = self._delivered(place, message.topic, message.message_id)
-        return told
+        delayed.delivered = self._delivered(place, message.topic, message.message_id)
+        return delayed
 
     async def _read(self, place: Place) -> Slice | None:
         unit = place.queue.find(place.offset)
         if unit is None or not unit.base <= place.offset < unit.base + unit.offset_count:
             return None
-        await self._cold_reads.bring_in(self._cold_reads.cold([unit]))
+        await self._cold_reads.load(self._cold_reads.cold([unit]))
         if unit.base >= self._reader.high_watermark(place.queue):
             return None
         # Meanwhile retention may have moved it.
@@ -246,15 +246,15 @@ class DelayAdmin:
 
     async def cancel(self, id_: str) -> Cancelled:
         """Take a message back: of this and its delivery exactly one happens."""
-        told = await self.describe(id_)
-        if told is None:
+        delayed = await self.describe(id_)
+        if delayed is None:
             return Cancelled(is_cancelled=False)
-        for place in self._places(told.id):
+        for place in self._places(delayed.id):
             # Nothing is awaited between the question and the answer: the fold decides.
             key = (place.queue.topic_id, place.queue.queue_id, place.offset)
             if self._schedule.recall(*key):
-                return Cancelled(is_cancelled=True, delayed=told)
-        return Cancelled(is_cancelled=False, delayed=await self.describe(told.id))
+                return Cancelled(is_cancelled=True, delayed=delayed)
+        return Cancelled(is_cancelled=False, delayed=await self.describe(delayed.id))
 
     # Ids
 

@@ -104,7 +104,7 @@ class HalfAdmin:
     async def _view(self, offset: int, preview: int) -> HalfView | None:
         queue = self._queues.of(self._topics.get(MESSAGES.decode()).id)[0]
         unit = queue.find(offset)
-        await self._cold_reads.bring_in(self._cold_reads.cold([unit]))
+        await self._cold_reads.load(self._cold_reads.cold([unit]))
         # It may have been decided while it was loaded, and moved or removed.
         half, unit = self._undecided.find(offset), queue.find(offset)
         if half is None or unit is None or unit.base >= self._reader.high_watermark(queue):

@@ -82,7 +82,7 @@ class Clients:
         self._membership_count = 0
         """Clients in groups: one in a thousand groups counts a thousand times."""
         self._beats: dict[Caller, int] = {}
-        self._beaten_bytes = 0
+        self._heartbeat_bytes = 0
         """Bytes of every connection's last heartbeat, whose content is retained."""
 
     # Reading
@@ -138,8 +138,8 @@ class Clients:
 
     def reserve(self, caller: Caller, beat_bytes: int, group_count: int, groups_max: int) -> None:
         """Check that a heartbeat's content may be retained; SYSTEM_BUSY if it is too much."""
-        beaten = self._beaten_bytes - self._beats.get(caller, 0) + beat_bytes
-        if beaten > BEATS_BYTES_MAX:
+        held_bytes = self._heartbeat_bytes - self._beats.get(caller, 0) + beat_bytes
+        if held_bytes > BEATS_BYTES_MAX:
             raise Refused(
                 ResponseCode.SYSTEM_BUSY,
                 f"Heartbeats of all clients exceed {BEATS_BYTES_MAX:,} bytes.",
@@ -154,7 +154,7 @@ class Clients:
             raise Refused(
                 ResponseCode.INVALID_PARAMETER, f"A client may be in at most {groups_max:,} groups."
             )
-        self._beaten_bytes = beaten
+        self._heartbeat_bytes = held_bytes
         self._beats[caller] = beat_bytes
 
     def produce(self, group: str, client: Client) -> None:
@@ -233,7 +233,7 @@ class Clients:
     def lost(self, caller: Caller) -> None:
         """A connection is gone, and the client with it."""
         self._forget_asker(caller)
-        self._beaten_bytes -= self._beats.pop(caller, 0)
+        self._heartbeat_bytes -= self._beats.pop(caller, 0)
         for name in self._groups_of.pop(caller, {}):
             self._drop_producer(name, caller)
             self._drop_consumer(name, caller)

@@ -31,7 +31,7 @@ class Notices:
         """Notify `members`, the connections of a group at the time; `soon` runs the next turn."""
         self._members = members
         self._names: dict[str, None] = {}
-        self._telling: Iterator[tuple[str, Caller]] = iter(())
+        self._notifying: Iterator[tuple[str, Caller]] = iter(())
         self._is_scheduled = False
         self._soon = soon
 
@@ -49,10 +49,10 @@ class Notices:
         self._is_scheduled = False
         share = TimeSlice(TURN_SECONDS)
         while True:
-            for group, caller in self._telling:
+            for group, caller in self._notifying:
                 if caller.is_open:
                     fields = {"consumerGroup": group}
-                    caller.tell(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, fields)
+                    caller.send_oneway(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, fields)
                 if share.is_over():
                     self._schedule()
                     return
@@ -60,4 +60,4 @@ class Notices:
                 return
             name = next(iter(self._names))
             del self._names[name]
-            self._telling = iter([(name, caller) for caller in self._members(name)])
+            self._notifying = iter([(name, caller) for caller in self._members(name)])

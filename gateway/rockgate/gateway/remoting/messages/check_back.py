@@ -19,7 +19,7 @@ from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.transactions import CheckTransactionHeader
 from rockgate.protocol.remoting.message import encode as encode_message
 from rockgate.protocol.remoting.properties import REAL_QUEUE_ID, REAL_TOPIC
-from rockgate.store.api.clock import BelievedTime, Clock
+from rockgate.store.api.clock import Clock, TrustedTime
 from rockgate.store.api.folds import Journal
 from rockgate.store.api.half import HALF_TOPIC, MESSAGES, Checked, Half, HalfMessages, encode
 
@@ -51,7 +51,7 @@ class CheckBacks:
         self._host_hex = store_host.hex().upper()
         self._turns: dict[str, int] = {}
         self.check_count = 0
-        self._believed = BelievedTime(clock)
+        self._trusted_time = TrustedTime(clock)
         wall_ms, now_ms = clock.now_ms(), clock.monotonic_ms()
         # Whatever the clock was when it was written: not before now, nor later than all of it.
         self._due = [
@@ -113,7 +113,7 @@ class CheckBacks:
 
     def _end_if_hopeless(self, half: Half) -> bool:
         config = self._config
-        age_ms = self._believed.now_ms() - half.prepared_ms
+        age_ms = self._trusted_time.now_ms() - half.prepared_ms
         is_old = age_ms > config.half_reserved_ms and half.check_count > 0
         if half.check_count < config.check_times_max and not is_old:
             return False
@@ -125,7 +125,7 @@ class CheckBacks:
         if caller is None:
             return
         fields, body = self._question(half)
-        caller.tell(RequestCode.CHECK_TRANSACTION_STATE, fields, body)
+        caller.send_oneway(RequestCode.CHECK_TRANSACTION_STATE, fields, body)
         self.check_count += 1
         # Counted once it is on its way; a crash in between asks once more than is counted.
         self._journal.append_state(HALF_TOPIC, encode(Checked(half.offset)))
@@ -141,11 +141,11 @@ class CheckBacks:
     def _question(self, half: Half) -> tuple[dict[str, str], bytes]:
         entry, body, packed = self._halves.read(half.offset)
         properties = parse_properties(packed)
-        told = {**properties, "TRANSACTION_CHECK_TIMES": str(half.check_count + 1)}
+        check_properties = {**properties, "TRANSACTION_CHECK_TIMES": str(half.check_count + 1)}
         message = encode_message(
             topic=properties[REAL_TOPIC].encode(),
             body=bytes(body),
-            properties=pack_properties(told.items()),
+            properties=pack_properties(check_properties.items()),
             queue_id=int(properties[REAL_QUEUE_ID]),
             queue_offset=half.offset,
             position=entry.position,

@@ -115,12 +115,12 @@ class Delays:
         """Append a message for its queue, at once or to wait for the time that it asks for."""
         intakes = self.place(queue, draft)
         done = self._appender.group(intakes)
-        told = done[0]._replace(queue_id=queue.queue_id)
+        appended = done[0]._replace(queue_id=queue.queue_id)
         waiting = intakes[0].queue
         if queue.is_sync or (waiting is not None and waiting.is_sync):
             # Its schedule is the last of the group: without it recovery would discard all of it.
-            return self._durability.after(done[-1].end, told)
-        return told
+            return self._durability.after(done[-1].end, appended)
+        return appended
 
     def place(self, queue: Queue, draft: Draft) -> list[Intake]:
         """Return how a message is appended: to its queue at once, or where it waits until due."""

@@ -132,10 +132,10 @@ class Halves:
         assert half is not None, "a half message that was appended is known"
         for watch in self.on_prepared:
             watch(half)
-        told = Appended(offset, position, end, store_ms, real.queue_id)
+        appended = Appended(offset, position, end, store_ms, real.queue_id)
         if queue.is_sync or real.is_sync:
-            return self._durability.after(end, told)
-        return told
+            return self._durability.after(end, appended)
+        return appended
 
     # Ending
 

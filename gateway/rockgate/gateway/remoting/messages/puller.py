@@ -131,7 +131,7 @@ class Puller:
         heavy: list[Slice],
     ) -> Pulled:
         while True:
-            await self._cold_reads.bring_in(cold)
+            await self._cold_reads.load(cold)
             await self._transcoder.prepare(heavy)
             start, end = queue.log_start, self.end(queue)
             if not start <= offset < end:

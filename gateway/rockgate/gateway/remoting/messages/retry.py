@@ -136,7 +136,7 @@ class Retries:
         elif times >= times_max:
             reason = Reason.TRIES
         if reason is not None:
-            queue = self._bury(properties, given.group, reason)
+            queue = self._make_dead_letter(properties, given.group, reason)
         else:
             properties[LEVEL] = str(given.level or FIRST_LEVEL + times)
             queue = self._pick(retry, settings.retry_queue_nums)
@@ -179,7 +179,7 @@ class Retries:
         if reason is not None:
             for name in WAITING_MARKS:
                 properties.pop(name, None)
-            queue = self._bury(properties, group, reason)
+            queue = self._make_dead_letter(properties, group, reason)
         taken = self._append(
             queue,
             Draft(
@@ -206,7 +206,7 @@ class Retries:
             self.retry_count += 1
         else:
             self.dead_counts[reason] += 1
-            _tell(group, properties)
+            _log_dead_letter(group, properties)
 
     def _first_marks(self, found: FoundMessage, entry: envelope.Entry) -> dict[str, str]:
         """The message's own properties, and where it comes from, unless it says that already."""
@@ -225,7 +225,7 @@ class Retries:
         properties[named.WAIT_STORE_OK] = "false"
         return properties
 
-    def _bury(self, properties: dict[str, str], group: str, reason: Reason) -> Queue:
+    def _make_dead_letter(self, properties: dict[str, str], group: str, reason: Reason) -> Queue:
         """Mark a dead letter; returns the queue that it goes to."""
         topic = self._writable(self._topics.ensure_queues(DLQ_PREFIX + group, 1))
         properties[named.DLQ_SINCE] = str(self._clock.now_ms())
@@ -249,7 +249,7 @@ def _count(properties: dict[str, str], times: int, times_max: int) -> None:
     properties[named.MAX_RECONSUME_TIMES] = str(times_max)
 
 
-def _tell(group: str, properties: Mapping[str, str]) -> None:
+def _log_dead_letter(group: str, properties: Mapping[str, str]) -> None:
     log.info(
         "dead letter group=%s topic=%s origin=%s tries=%s reason=%s",
         quoted(group),

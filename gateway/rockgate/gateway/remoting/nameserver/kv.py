@@ -194,14 +194,14 @@ class KeyValues:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as error:
-            self._put_aside(str(error))
+            self._quarantine(str(error))
             return {}
         spaces, is_whole = _readable(found)
         if not is_whole:
-            self._put_aside("some values are not strings by namespace and key")
+            self._quarantine("some values are not strings by namespace and key")
         return spaces
 
-    def _put_aside(self, reason: str) -> None:
+    def _quarantine(self, reason: str) -> None:
         """Retain a file that cannot be read, under a name that is never written to."""
         aside = self._path.with_name(f"{FILE_NAME}.damaged-{time.time_ns() // 1_000_000}")
         try:

@@ -126,15 +126,15 @@ class NameServerRequests:
         """205: remove the write permission of a broker's topics."""
         asked = headers.read(command, fields.BrokerNameHeader)
         count = self._routes.set_write(asked.broker_name, is_wiped=True)
-        told = headers.write(fields.WipedAnswer(wipe_topic_count=count))
-        return Command(ResponseCode.SUCCESS, told)
+        answer = headers.write(fields.WipedAnswer(wipe_topic_count=count))
+        return Command(ResponseCode.SUCCESS, answer)
 
     def unwipe(self, command: Command, caller: Caller) -> Reply:
         """327: let a broker's topics be written again."""
         asked = headers.read(command, fields.BrokerNameHeader)
         count = self._routes.set_write(asked.broker_name, is_wiped=False)
-        told = headers.write(fields.AddedAnswer(add_topic_count=count))
-        return Command(ResponseCode.SUCCESS, told)
+        answer = headers.write(fields.AddedAnswer(add_topic_count=count))
+        return Command(ResponseCode.SUCCESS, answer)
 
     # Brokers
 
@@ -176,8 +176,8 @@ class NameServerRequests:
             master, ha = self._routes.register(live, table, self._clock.monotonic_ms())
         except ValueError as error:
             raise Refused(ResponseCode.SYSTEM_ERROR, str(error)) from None
-        told = fields.RegisteredAnswer(master_addr=master or None, ha_server_addr=ha or None)
-        return Command(ResponseCode.SUCCESS, headers.write(told))
+        answer = fields.RegisteredAnswer(master_addr=master or None, ha_server_addr=ha or None)
+        return Command(ResponseCode.SUCCESS, headers.write(answer))
 
     def unregister(self, command: Command, caller: Caller) -> Reply:
         """104: a broker leaves."""
@@ -200,9 +200,9 @@ class NameServerRequests:
         )
         known = self._routes.version_of(asked.cluster_name, asked.broker_addr)
         self._routes.alive(asked.cluster_name, asked.broker_addr, self._clock.monotonic_ms())
-        told = headers.write(fields.DataVersionAnswer(changed=known != sent))
+        answer = headers.write(fields.DataVersionAnswer(changed=known != sent))
         body = b"" if known is None else javajson.encode(known)
-        return Command(ResponseCode.SUCCESS, told, body)
+        return Command(ResponseCode.SUCCESS, answer, body)
 
     def members(self, command: Command, caller: Caller) -> Reply:
         """901: the brokers of one name."""

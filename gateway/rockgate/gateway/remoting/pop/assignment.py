@@ -192,14 +192,14 @@ def averagely(
     return list(queues[begin : begin + least + (index < more)])
 
 
-def in_circles(
+def averagely_by_circle(
     member: str, queues: Sequence[MessageQueue], members: Sequence[str]
 ) -> list[MessageQueue]:
     """Return one queue after the other around the members."""
     return list(queues[members.index(member) :: len(members)]) if member in members else []
 
 
-STRATEGIES: Final[dict[str, Allocate]] = {"AVG": averagely, "AVG_BY_CIRCLE": in_circles}
+STRATEGIES: Final[dict[str, Allocate]] = {"AVG": averagely, "AVG_BY_CIRCLE": averagely_by_circle}
 
 
 def _read(command: Command, kind: type[T], name: str) -> T:

@@ -172,7 +172,7 @@ class PopRequests:
         size = command.size + QUEUE_BYTES * count
         if self._polls.begin(caller, size) is not None:
             return None
-        command.let_go()
+        command.release()
         waiting = kind(self, command, caller, asked, size)
         self._waiting[waiting.key] = self._waiting.get(waiting.key, 0) + 1
         return waiting

@@ -37,7 +37,7 @@ from rockgate.store.api.inflight import (
     encode,
     runs_of,
 )
-from rockgate.store.api.problems import Complaint
+from rockgate.store.api.problems import DeferralLog
 from rockgate.store.api.progress import Commit, Progress
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import Topic, TopicLookup
@@ -81,7 +81,7 @@ class Revival:
         self._progress = progress
         self._clock = clock
         self._wake = wake
-        self._complaint = Complaint(log, "cannot move expired messages to their retry topics")
+        self._deferrals = DeferralLog(log, "cannot move expired messages to their retry topics")
         self._reading: set[asyncio.Future[Pulled]] = set()
         self._walk: Iterator[Window | None] | None = None
         self._commit_ms = 0
@@ -124,10 +124,10 @@ class Revival:
                 return 0
             done = self._move(window, topic, queue, part)
         except (StoreError, Refused) as error:
-            self._complaint.tell(error)
+            self._deferrals.report(error)
             self._in_flight.look_at(window, now_ms + REFUSED_MS)
             return len(part)
-        self._complaint.end()
+        self._deferrals.end()
         if done < len(part):
             # The rest is being loaded.
             self._in_flight.look_at(window, now_ms + AGAIN_MS)
@@ -158,7 +158,7 @@ class Revival:
                 break
             found = self._puller.pull(queue, item.offset, EVERYTHING, 1, BYTES_AT_ONCE)
             if not isinstance(found, Pulled):
-                self._bring_in(found)
+                self._load(found)
                 break
             draft = _copy(found, item)
             if draft is None:
@@ -191,7 +191,7 @@ class Revival:
             name = retry_topic(name, names.to_rocketmq(group))
         return self._queues.of(self._topics.ensure_queues(name, 1).id)[0]
 
-    def _bring_in(self, later: Awaitable[Pulled]) -> None:
+    def _load(self, later: Awaitable[Pulled]) -> None:
         reading = asyncio.ensure_future(later)
         self._reading.add(reading)
         reading.add_done_callback(self._brought_in)

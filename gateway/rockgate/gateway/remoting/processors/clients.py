@@ -88,7 +88,7 @@ class ClientRequests:
         beat = javajson.decode(command.body, HeartbeatBody, "HEART_BEAT", size_max=BEAT_BYTES_MAX)
         now_ms = self._clock.monotonic_ms()
         if beat.without_sub and beat.heartbeat_fingerprint:
-            return _beaten(not self._clients.touch(caller, now_ms))
+            return _heartbeat_answer(not self._clients.touch(caller, now_ms))
         count = len(beat.consumer_data_set) + len(beat.producer_data_set)
         if count > GROUPS_MAX:
             raise Refused(
@@ -99,7 +99,7 @@ class ClientRequests:
         client = Client(beat.client_id, caller, command.language, command.version, now_ms)
         beats = self._beats(beat, client)
         if count > GROUPS_AT_ONCE:
-            return _beaten_later(beats)
+            return _heartbeat_answer_later(beats)
         return _answer_beat([name for name in beats if name])
 
     def _beats(self, beat: HeartbeatBody, client: Client) -> Iterator[str]:
@@ -180,13 +180,13 @@ class ClientRequests:
         before, _, behind = javajson.encode(body).partition(none)
         members = list(group.members.values())
         rows = (javajson.encode(_connected(client)) for client in members)
-        told = await joined(
+        encoded = await joined(
             before + none[:-1],
             rows,
             none[-1:] + behind,
             instead="request the client ids instead (GET_CONSUMER_LIST_BY_GROUP)",
         )
-        return Command(ResponseCode.SUCCESS, body=told)
+        return Command(ResponseCode.SUCCESS, body=encoded)
 
     def producer_connections(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """204: who produces in a group."""
@@ -201,8 +201,8 @@ class ClientRequests:
 
     async def _producer_connections(self, producers: list[Client]) -> Reply:
         rows = (javajson.encode(_connected(each)) for each in producers)
-        body = await joined(b'{"connectionSet":[', rows, b"]}", instead="it is too large")
-        return Command(ResponseCode.SUCCESS, body=body)
+        encoded = await joined(b'{"connectionSet":[', rows, b"]}", instead="it is too large")
+        return Command(ResponseCode.SUCCESS, body=encoded)
 
     def all_producers(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """328: who produces, in all groups."""
@@ -211,13 +211,13 @@ class ClientRequests:
     async def _all_producers(self) -> Reply:
         groups = self._clients.producer_groups()
         rows = (keyed(group, self._infos(group)) for group in groups)
-        body = await joined(
+        encoded = await joined(
             b'{"data":{',
             rows,
             b"}}",
             instead="request group by group instead (GET_PRODUCER_CONNECTION_LIST)",
         )
-        return Command(ResponseCode.SUCCESS, body=body)
+        return Command(ResponseCode.SUCCESS, body=encoded)
 
     def _infos(self, group: str) -> list[ProducerInfo]:
         silent_from_ms = self._clock.now_ms() - self._clock.monotonic_ms()
@@ -247,13 +247,13 @@ class ClientRequests:
         return self._consume_directly(client, place, asked.msg_id, {**command.fields, **more})
 
     async def _consume_directly(
-        self, client: Client, place: int, id_: str | None, told: dict[str, str]
+        self, client: Client, place: int, id_: str | None, request_fields: dict[str, str]
     ) -> Reply:
         found = await self._lookup.read(place)
         if found is None:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"Message {id_} does not exist.")
         code = RequestCode.CONSUME_MESSAGE_DIRECTLY
-        return await self._pass_on(client, code, told, bytes(found.message))
+        return await self._pass_on(client, code, request_fields, bytes(found.message))
 
     def status(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """223: how far the members of a group are, by their own word."""
@@ -270,7 +270,7 @@ class ClientRequests:
         return self._status(asked, members)
 
     async def _status(self, asked: ConsumerStatusHeader, members: list[Client]) -> Reply:
-        told = headers.write(ConsumerStatusHeader(topic=asked.topic, group=asked.group))
+        request_fields = headers.write(ConsumerStatusHeader(topic=asked.topic, group=asked.group))
         waiting = iter(members)
         found: dict[str, Keyed[MessageQueue, int]] = {}
 
@@ -278,7 +278,9 @@ class ClientRequests:
             for client in waiting:
                 code = RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT
                 try:
-                    answer = await client.caller.ask(code, dict(told), b"", PASS_ON_SECONDS_MAX)
+                    answer = await client.caller.ask(
+                        code, dict(request_fields), b"", PASS_ON_SECONDS_MAX
+                    )
                     if answer.code == ResponseCode.SUCCESS:
                         found[client.client_id] = javajson.decode(
                             answer.body, ConsumerStatus, code.name, size_max=STATUS_BYTES_MAX
@@ -293,10 +295,10 @@ class ClientRequests:
         except TimeoutError:
             pass
         rows = (keyed(client_id, table) for client_id, table in found.items())
-        body = await joined(
+        encoded = await joined(
             b'{"consumerTable":{', rows, b"}}", instead="request one client at a time"
         )
-        return Command(ResponseCode.SUCCESS, body=body)
+        return Command(ResponseCode.SUCCESS, body=encoded)
 
     def _client(self, group_name: str, client_id: str | None) -> Client:
         group = self._clients.consumer_group(names_of.group_of(group_name))
@@ -308,10 +310,10 @@ class ClientRequests:
         )
 
     async def _pass_on(
-        self, client: Client, code: RequestCode, told: dict[str, str], body: Buffer = b""
+        self, client: Client, code: RequestCode, request_fields: dict[str, str], body: Buffer = b""
     ) -> Reply:
         try:
-            answer = await client.caller.ask(code, told, body, PASS_ON_SECONDS_MAX)
+            answer = await client.caller.ask(code, request_fields, body, PASS_ON_SECONDS_MAX)
         except (TimeoutError, ConnectionError) as error:
             raise Refused(
                 ResponseCode.CONSUME_MSG_TIMEOUT, f"Consumer <{client.client_id}>: {error}."
@@ -329,7 +331,7 @@ def _check_names(beat: HeartbeatBody) -> None:
             names_of.check_topic(subscription.topic)
 
 
-async def _beaten_later(beats: Iterable[str]) -> Reply:
+async def _heartbeat_answer_later(beats: Iterable[str]) -> Reply:
     """Take a heartbeat of many groups in over several turns: each may make a topic."""
     refused = []
     share = TimeSlice(TURN_SECONDS)
@@ -348,12 +350,12 @@ def _answer_beat(refused: list[str]) -> Reply:
             ResponseCode.NO_PERMISSION,
             f"Groups {', '.join(refused)[:200]} have Kafka members; stop those members first.",
         )
-    return _beaten(True)
+    return _heartbeat_answer(True)
 
 
-def _beaten(is_changed: bool) -> Command:
-    told = fields.HeartbeatAnswer(is_sub_change=is_changed)
-    return Command(ResponseCode.SUCCESS, headers.write(told))
+def _heartbeat_answer(is_changed: bool) -> Command:
+    answer = fields.HeartbeatAnswer(is_sub_change=is_changed)
+    return Command(ResponseCode.SUCCESS, headers.write(answer))
 
 
 def _connected(client: Client) -> ConnectedClient:

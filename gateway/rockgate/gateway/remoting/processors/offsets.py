@@ -223,7 +223,7 @@ class OffsetRequests:
         row_count = total = 0
         share = TimeSlice(TURN_SECONDS)
         for group in list(self._progress.groups()):
-            told = []
+            stats = []
             for topic in self._read_by(group):
                 is_gone = self._by_id(topic.id) is None
                 if is_gone or (is_order and not describe(topic).order):
@@ -243,10 +243,10 @@ class OffsetRequests:
                     if share.is_over():
                         await asyncio.sleep(0)
                         share = TimeSlice(TURN_SECONDS)
-                told.append(b"%b%b}}" % (_STATS, b",".join(rows)))
-            if told:
+                stats.append(b"%b%b}}" % (_STATS, b",".join(rows)))
+            if stats:
                 name = javajson.encode(names.to_rocketmq(group))
-                groups.append(b"{%b:[%b]}" % (name, b",".join(told)))
+                groups.append(b"{%b:[%b]}" % (name, b",".join(stats)))
         body = b'{"brokerAddr":%b,"consumeStatsList":[%b],"totalDiff":%d,"totalInflightDiff":0}' % (
             javajson.encode(self._address),
             b",".join(groups),

@@ -158,7 +158,7 @@ class Pulls:
             raise Refused(ResponseCode.SYSTEM_BUSY, refusal)
         header = headers.read(command, PullHeader)
         offset, group = header.queue_offset, names.to_store(header.consumer_group)
-        command.let_go()
+        command.release()
         pull = _WaitingPull(self, command, caller, queue, wanted, group)
         pull.offset, pull.count_max, pull.size_max = offset, count_max, size_max
         return self._poll_registry.poll((queue,), wait_ms, pull.look, pull.end)

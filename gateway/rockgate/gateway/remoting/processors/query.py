@@ -85,8 +85,8 @@ class Queries:
                 break
             parts.append(each.message)
             size += len(each.message)
-        told = {"indexLastUpdatePhyoffset": "0", "indexLastUpdateTimestamp": "0"}
-        return Command(ResponseCode.SUCCESS, told, b"".join(parts))
+        index_fields = {"indexLastUpdatePhyoffset": "0", "indexLastUpdateTimestamp": "0"}
+        return Command(ResponseCode.SUCCESS, index_fields, b"".join(parts))
 
     def view(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """33: the message at a place."""

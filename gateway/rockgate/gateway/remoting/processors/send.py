@@ -97,8 +97,8 @@ class Sends:
         try:
             appended = await taken
         except Late as late:
-            told = headers.write(self._place(header, cast(Stored, late.answer)))
-            return Command(ResponseCode.FLUSH_DISK_TIMEOUT, told, remark=str(late))
+            place = headers.write(self._place(header, cast(Stored, late.answer)))
+            return Command(ResponseCode.FLUSH_DISK_TIMEOUT, place, remark=str(late))
         if isinstance(appended, Appended):
             return self._answer(command, header, appended)
         return [self._sent(command, header, appended)]
@@ -113,8 +113,8 @@ class Sends:
         )
         if handle is None:
             return [self._sent(command, header, appended)]
-        told = self._place(header, appended, handle)
-        return Command(ResponseCode.SUCCESS, headers.write(told))
+        place = self._place(header, appended, handle)
+        return Command(ResponseCode.SUCCESS, headers.write(place))
 
     def _place(self, header: Header, appended: Stored, handle: str | None = None) -> SentHeader:
         return SentHeader(
@@ -174,7 +174,7 @@ class Sends:
         asker: Caller,
     ) -> None:
         now_ms = self._clock.now_ms()
-        told = {**properties, "PUSH_REPLY_TIME": str(now_ms)}
+        reply_properties = {**properties, "PUSH_REPLY_TIME": str(now_ms)}
         pushed = PushReplyHeader(
             producer_group=header.producer_group,
             topic=header.topic,
@@ -184,7 +184,7 @@ class Sends:
             sys_flag=header.sys_flag,
             born_timestamp=header.born_timestamp,
             flag=header.flag,
-            properties=pack_properties(told.items()).decode("utf-8", "replace"),
+            properties=pack_properties(reply_properties.items()).decode("utf-8", "replace"),
             reconsume_times=header.reconsume_times,
             unit_mode=header.unit_mode,
             born_host=str(caller.peer.remote),

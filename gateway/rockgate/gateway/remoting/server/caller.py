@@ -55,7 +55,7 @@ class Caller(Protocol):
     def is_open(self) -> bool:
         """Whether anything can still be sent."""
 
-    def tell(self, code: int, fields: Fields, body: Buffer = b"") -> None:
+    def send_oneway(self, code: int, fields: Fields, body: Buffer = b"") -> None:
         """Send a request that has no answer."""
 
     def ask(

@@ -101,7 +101,7 @@ class Session(Stream[Command, Peer]):
         """Whether anything can still be sent."""
         return not self._is_closing
 
-    def tell(self, code: int, fields: Fields, body: Buffer = b"") -> None:
+    def send_oneway(self, code: int, fields: Fields, body: Buffer = b"") -> None:
         """Send a request that has no answer; to a connection that ends it is not sent."""
         if not self._is_closing:
             self._commands.request(code, fields, body, oneway=True)
@@ -134,7 +134,7 @@ class Session(Stream[Command, Peer]):
         self.peer = Peer(connection_id=self.connection_id, local=local, remote=remote)
         return self._sessions.opened(self)
 
-    def _let_go(self) -> None:
+    def _end_requests(self) -> None:
         waiting, self._waiting = self._waiting, {}
         for future in waiting:
             future.cancel()
@@ -180,7 +180,7 @@ class Session(Stream[Command, Peer]):
             if backlog:
                 turn = turn or TimeSlice(TURN_SECONDS)
                 if turn.is_over():
-                    self._go_on_soon()
+                    self._advance_soon()
                     break
         self._write()
         if self._commands.is_broken and not backlog:

@@ -84,7 +84,7 @@ class Registrar:
 
         # Dialled again whenever there is something to say, however short ago that failed.
         settings = LinkSettings(dial_timeout_s=ANSWER_SECONDS_MAX, backoff_s=0.0, backoff_max_s=0.0)
-        link, was_told = Link(str(address), settings=settings), False
+        link, was_logged = Link(str(address), settings=settings), False
         try:
             while True:
                 changed.clear()
@@ -97,9 +97,9 @@ class Registrar:
                             quoted(answer.remark),
                         )
                 except OSError as error:  # the client's Unreachable and TimedOut among them
-                    if not was_told:
+                    if not was_logged:
                         log.warning("name server is unreachable address=%s: %s", address, error)
-                    was_told = True
+                    was_logged = True
                 await self._pause(changed)
         finally:
             header = UnregisterBrokerHeader(

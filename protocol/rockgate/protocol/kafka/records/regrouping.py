@@ -89,7 +89,9 @@ def regrouped(records: Sequence[Raw], codec: Compression) -> bytearray:
     The difference of each timestamp to the first must fit an int64.
     """
     base_ms = records[0].timestamp
-    assert all(is_delta(each.timestamp - base_ms) for each in records), "times that can be told"
+    assert all(is_delta(each.timestamp - base_ms) for each in records), (
+        "timestamps that fit a delta"
+    )
     fronts = [
         b"\0" + varint(each.timestamp - base_ms) + varint(index)
         for index, each in enumerate(records)

@@ -136,8 +136,8 @@ class ConcurrentDispatch:
         level = BROKER_CHOOSES
         try:
             done_count = await self._listener(messages)
-        except Retry as wish:
-            done_count, level = wish.done, wish.level
+        except Retry as retry:
+            done_count, level = retry.done, retry.level
         except Exception:  # noqa: BLE001 # the application's own code: whatever it raises
             _log.exception("listener failed for %s", messages[0])
             done_count = 0

@@ -105,8 +105,8 @@ class Listeners:
             try:
                 with observed.call(part) as call:
                     call.done = count = await self._call(part)
-            except Retry as wish:
-                raise wish.with_done(done + min(wish.done, len(part))) from wish
+            except Retry as retry:
+                raise retry.with_done(done + min(retry.done, len(part))) from retry
             except Exception:
                 if not done:
                     raise

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from rockgate.sdk import hooks as telling
+from rockgate.sdk import hooks as hook_calls
 from rockgate.sdk.consumer.delivery.redelivery import Retry
 from rockgate.sdk.hooks import ConsumeHook, ConsumeKind, Consuming
 from rockgate.sdk.observe.statistics import Statistics
@@ -55,7 +55,7 @@ class Call:
     def __enter__(self) -> Self:
         self._began_s = time.monotonic()
         if self._consuming is not None:
-            telling.begin_consume(self._observed.hooks, self._consuming)
+            hook_calls.begin_consume(self._observed.hooks, self._consuming)
         return self
 
     def __exit__(
@@ -91,4 +91,4 @@ class Call:
             consuming.kind = ConsumeKind.FAILED
         else:
             consuming.kind = ConsumeKind.SUCCESS
-        telling.end_consume(observed.hooks, consuming)
+        hook_calls.end_consume(observed.hooks, consuming)

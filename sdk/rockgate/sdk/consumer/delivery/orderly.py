@@ -35,10 +35,10 @@ def verdict_of(listener: Listener) -> OrderlyListener:
     async def consume(messages: Sequence[Received]) -> Verdict:
         try:
             done_count = await listener(messages)
-        except Retry as wish:
-            suspend_s = None if wish.after is None else wish.after.total_seconds()
-            done_count = min(wish.done, len(messages) - 1)
-            dead_count = len(messages) - done_count if isinstance(wish, DeadLetter) else 0
+        except Retry as retry:
+            suspend_s = None if retry.after is None else retry.after.total_seconds()
+            done_count = min(retry.done, len(messages) - 1)
+            dead_count = len(messages) - done_count if isinstance(retry, DeadLetter) else 0
             return Verdict(Ruling.AGAIN, done_count, suspend_s, dead_count)
         if done_count is None or done_count >= len(messages):
             return Verdict(Ruling.DONE)
@@ -142,7 +142,7 @@ class _QueueTask:
         self._resting = asyncio.Event()
         self._resting.set()
         self._running: Sequence[Received] = ()
-        self._wish: Verdict | None = None
+        self._decided: Verdict | None = None
         self._has_turn = False
         self._is_closing = False
         self._task: asyncio.Task[None] | None = None
@@ -178,11 +178,11 @@ class _QueueTask:
         if verdict.ruling is Ruling.AGAIN:
             done_count = next(at for at, each in enumerate(self._running) if each is message)
             ruling = Ruling.AGAIN if self._settings.auto_commit else Ruling.ROLLBACK
-            self._wish = Verdict(ruling, done_count, verdict.suspend_s, verdict.dead_count)
+            self._decided = Verdict(ruling, done_count, verdict.suspend_s, verdict.dead_count)
         elif not self._settings.auto_commit:
-            self._wish = verdict
+            self._decided = verdict
         if self._offers is not None:
-            self._offers.settled(message, self._wish or verdict)
+            self._offers.settled(message, self._decided or verdict)
             await self._resting.wait()
 
     async def is_at_rest(self, timeout_s: float) -> bool:
@@ -243,7 +243,7 @@ class _QueueTask:
     async def _consume(self, messages: Sequence[Received]) -> None:
         self._arrived.clear()
         self._resting.clear()
-        self._running, self._wish = messages, None
+        self._running, self._decided = messages, None
         now_s = _now_s()
         for message in messages:
             message.started_at_s = now_s
@@ -259,7 +259,7 @@ class _QueueTask:
             _log.exception("listener failed for %s", messages[0])
             verdict = Verdict(Ruling.AGAIN)
         try:
-            await self._settle(verdict if self._wish is None else self._wish)
+            await self._settle(verdict if self._decided is None else self._decided)
         finally:
             self._running = ()
             self._resting.set()

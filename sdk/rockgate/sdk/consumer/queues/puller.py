@@ -147,7 +147,7 @@ class Puller:
         is_orderly = context.settings.is_orderly
         limit = cached.limit(context.limits(self._queue.topic), is_orderly=is_orderly)
         if limit is not None:
-            self._told(limit)
+            self._note_held_back(limit)
             self._room.clear()
             try:
                 async with asyncio.timeout(FLOW_S):
@@ -250,7 +250,7 @@ class Puller:
         )
         await self._context.offset_illegal(self._queue, pulled.next_offset)
 
-    def _told(self, limit: Limit) -> None:
+    def _note_held_back(self, limit: Limit) -> None:
         counts = self._context.counts.held_back
         counts[limit] += 1
         if counts[limit] % FLOW_LOG_EVERY == 1:

@@ -257,11 +257,11 @@ class ClassicGroup:
             if waiter is not None:
                 self._out.reply(waiter, self._joined(member, True))
 
-    def _joined(self, member: Member, is_telling: bool) -> Joined:
+    def _joined(self, member: Member, lists_members: bool) -> Joined:
         """The current generation, for a member; the leader may get the list of members."""
         leader, name = self.members.leader or "", self.protocol_name
         listed: list[events.Listed] = []
-        if is_telling and member.id == leader:
+        if lists_members and member.id == leader:
             listed = [events.Listed(m.id, m.instance_id, m.metadata(name)) for m in self.members]
         kind = self.protocol_type
         return Joined(_OK, member.id, self.generation, kind, name, leader, False, listed)

@@ -130,7 +130,7 @@ class Members:
 
     def remove(self, member: Member) -> None:
         """Remove a member without a waiter; if it was the leader, the next in line is."""
-        assert member.join is None and member.sync is None, "who waits is told first"
+        assert member.join is None and member.sync is None, "waiters are resolved first"
         del self._by_id[member.id]
         if member.instance_id is not None and self._static.get(member.instance_id) == member.id:
             del self._static[member.instance_id]
