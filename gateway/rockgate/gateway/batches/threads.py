@@ -21,7 +21,10 @@ from rockgate.gateway.batches.config import BatchesConfig
 from rockgate.protocol.kafka.errors import BatchTooLarge, MalformedBatch
 
 AT_ONCE_MAX: Final = 2
-"""Threads, however much room there is: they share one interpreter with the loop."""
+"""Maximum number of threads, however many cores there are:
+
+they share one interpreter with the loop.
+"""
 _REPORTED_MAX: Final = 10_000
 
 T = TypeVar("T")
@@ -29,7 +32,10 @@ log = logging.getLogger(__name__)
 
 
 class BatchThreads:
-    """Opens batches beside the loop. One for the whole server; belongs to the loop's thread."""
+    """Decodes batches outside the event loop.
+
+    One for the whole server; belongs to the loop's thread.
+    """
 
     def __init__(self, config: BatchesConfig | None = None) -> None:
         config = config or BatchesConfig()
@@ -38,18 +44,18 @@ class BatchThreads:
         self._threads = ThreadPoolExecutor(max(1, min(AT_ONCE_MAX, room)), "rockgate-batches")
         self._reported: OrderedDict[int, None] = OrderedDict()
         self.unreadable_count = 0
-        """Batches that could not be read to their end, each counted once."""
+        """Batches that could not be decoded completely, each counted once."""
         self.too_large_count = 0
-        """Batches that pass the bounds, each counted once."""
+        """Batches that exceed the bounds, each counted once."""
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Have work done by a thread, when it is its turn."""
+        """Run work in a thread, in order of submission."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def pass_over(
         self, damage: MalformedBatch, *, position: int, offset: int, count: int = 1
     ) -> None:
-        """Say once that a batch is not read, and why."""
+        """Log once that a batch is skipped, and why."""
         if position in self._reported:
             return
         self._reported[position] = None
@@ -73,5 +79,5 @@ class BatchThreads:
         log.warning("cannot index batch by key crc=%#010x reason=%s", crc, damage)
 
     def close(self) -> None:
-        """Release the threads; queued work is dropped."""
+        """Stop the threads; queued work is dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,8 +1,8 @@
-"""The composition root: constructs the whole server, listener by listener, and takes it down again.
+"""The composition root: constructs the whole server, listener by listener, and shuts it down.
 
-Look whether the data directory is free, bind every listener, open the store, learn who we are,
-listen, say `ready`. A stop goes back the same way: listeners close first, requests in flight
-finish, then the store is flushed and closed.
+Startup checks that the data directory is free, binds every listener, opens the store, loads the
+identity, starts listening, and logs `ready`. Shutdown is the reverse: listeners close first,
+requests in flight finish, then the store is flushed and closed.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ HTTP_BACKLOG = 64
 OWN_FILES = 256
 """Descriptors reserved for the log's files and the listeners themselves."""
 KEYS_SECONDS = 0.01
-"""How long keys of single messages wait, so that many are put together: a turn takes them all."""
+"""How long keys of single messages are held, so that many are indexed together."""
 log = logging.getLogger(__name__)
 
 
@@ -91,7 +91,7 @@ async def _serve(config: Config, given: Collection[str]) -> None:
 
 
 class Stop:
-    """Waits for the signal that ends the server. A second SIGINT does not wait for anything."""
+    """Waits for the signal that ends the server. A second SIGINT exits immediately."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -126,7 +126,7 @@ def _keep_up(
 
 
 class Server:
-    """Everything of one process. `phase` is starting, ready or stopping."""
+    """All parts of one process. `phase` is starting, ready or stopping."""
 
     def __init__(self, config: Config, given: Collection[str] = ()) -> None:
         self._given = given
@@ -136,7 +136,7 @@ class Server:
         self._failing: Callable[[], str] = lambda: ""
 
     async def start(self, resources: AsyncExitStack) -> None:
-        """Bring everything up; `resources` takes it down again, however far this came."""
+        """Start everything; `resources` shuts it down again, however far the start came."""
         config = self.config
         data_dir = config.server.data_dir.absolute()
         refuse_if_in_use(data_dir)
@@ -208,7 +208,7 @@ class Server:
     async def _open_http(
         self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
     ) -> None:
-        """Serve pages from the first moment on: they tell how far the start has come."""
+        """Serve pages from the beginning: they report the progress of the start."""
         http = HttpConnections(self.config.http, pages(self.standing, telemetry.page))
         resources.callback(http.close)
         await listener.listen(http.session, backlog=HTTP_BACKLOG)
@@ -231,7 +231,7 @@ class Server:
         return store, *made[0]
 
     def standing(self) -> str:
-        """The answer of `/ready`: the phase, or what prevents a ready server from working."""
+        """The response of `/ready`: the phase, or what prevents the server from working."""
         return self._failing() or self.phase if self.phase == "ready" else self.phase
 
     def ready_line(self) -> str:
@@ -247,7 +247,7 @@ class Server:
 
 
 def _raise_file_limit() -> None:
-    """Take as many descriptors as the system lets us: each connection is one."""
+    """Raise the limit of file descriptors as far as allowed: each connection needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -258,7 +258,7 @@ def fitted(config: Config, files_max: int) -> Config:
 
     If there are too few, the largest limits are lowered and small ones stay as they are.
     """
-    # The name server has as many as RocketMQ's own listener.
+    # The name server allows as many as RocketMQ's own listener.
     listeners = {"kafka": 1, "remoting": 2, "http": 1}
     wanted = {each: getattr(config, each).connections_max for each in listeners}
     possible = max(sum(listeners.values()), files_max - OWN_FILES)

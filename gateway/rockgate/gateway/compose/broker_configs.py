@@ -1,7 +1,7 @@
 """The server's settings as Kafka broker configs. They are read-only.
 
-Each setting is there under our name; under Kafka's, where Kafka has it too; and the defaults of
-topics are there under the names that a broker has for them, whether they can be set here or not.
+Each setting has its own name and, where Kafka has it, Kafka's; the defaults of topics have the
+names of Kafka's broker configs, whether they can be set or not.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def broker_configs(
 ) -> Mapping[str, BrokerConfig]:
     """Every config of this broker by name, in order.
 
-    `bound` is where the listener really listens, `given` the settings that were set explicitly.
+    `bound` is the address that the listener is bound to, `given` the settings that were set
+    explicitly.
     """
     listeners = _listeners(config, bound or config.kafka.listen)
     found = {each.name: each for each in (*_FACTS, *listeners, *_topic_defaults(defaults))}
@@ -63,14 +64,14 @@ def broker_configs(
         found[name] = _setting(config, setting, is_given=name in given)
     found[_NODE_ID] = replace(found[_NODE_ID], value=str(node_id))
     for name, alias in KAFKA_NAMES.items():
-        # A name in another unit (log.retention.hours) would show a number that was never set.
+        # A name in another unit (log.retention.hours) would report a number that was never set.
         if alias.scale == 1:
             found[name] = replace(found[alias.setting], name=name)
     return dict(sorted(found.items()))
 
 
 def _listeners(config: Config, bound: Address) -> list[BrokerConfig]:
-    """Kafka's two names for addresses; tools read them, and no Kafka leaves them unset."""
+    """Kafka's two names for addresses: tools read them, and Kafka always sets them."""
     addresses = {"kafka.listen": bound, "kafka.advertise": config.kafka.advertise or bound}
     return [
         BrokerConfig(
@@ -101,7 +102,7 @@ def _setting(config: Config, setting: Setting, *, is_given: bool) -> BrokerConfi
 
 
 def _topic_defaults(defaults: TopicDefaults) -> list[BrokerConfig]:
-    """What a broker has for the configs of topics; a setting of the same name replaces it."""
+    """Kafka's broker defaults of topic configs; a setting of the same name replaces one."""
     return [
         BrokerConfig(
             name=config.broker,
@@ -122,7 +123,7 @@ def _documentation(setting: str) -> str:
 
 @cache
 def _section_documentation(section: str) -> Mapping[str, str]:
-    # It is read out of the source, which takes milliseconds, and few ever ask.
+    # Read from the source on request: that takes milliseconds, and few clients ask.
     return documentation_of(get_type_hints(Config)[section])
 
 

@@ -1,6 +1,6 @@
 """Assembles the Kafka listener: folds, upkeep and the services of its handlers.
 
-The app makes the folds with the store, then the listener; a stop takes the listener down first.
+The app creates the folds with the store, then the listener; shutdown closes the listener first.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ from rockgate.store.upkeep.expiry import TrustedTime
 
 @dataclass(frozen=True, slots=True)
 class KafkaFolds:
-    """What Kafka's listener knows by the log. Made with the store, which feeds it."""
+    """The folds of the Kafka listener. Created with the store, which feeds them."""
 
     producers: Producers
     groups: SavedGroups
@@ -73,7 +73,7 @@ class KafkaFolds:
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> "KafkaFolds":
-        """Make them empty; the store restores them."""
+        """Create empty folds; the store restores them."""
         stable_offsets, empty = StableOffsets(topics), EmptyOffsets(topics)
         stable_offsets.on_ended.append(empty.marked)
         return cls(
@@ -88,7 +88,7 @@ class KafkaFolds:
         )
 
     def all(self) -> list[Fold]:
-        """All of them, in the order that a snapshot has."""
+        """All folds, in the order of a snapshot."""
         return [
             self.producers,
             self.groups,
@@ -102,7 +102,7 @@ class KafkaFolds:
 
 
 class KafkaAssembly:
-    """What the listener is built from. The app makes one and calls `open` once."""
+    """What the Kafka listener is built from. The app creates one and calls `open` once."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class KafkaAssembly:
     async def open(
         self, resources: AsyncExitStack, listener: Listener, groups: Groups, connections_max: int
     ) -> None:
-        """Make the handlers and listen; `resources` drains and closes the listener again."""
+        """Create the handlers and listen; `resources` drains and closes the listener."""
         config, loop = self.config, asyncio.get_running_loop()
         advertised = Advertised(configured=config.kafka.advertise, bound=listener.address)
         quotas = self.folds.quotas
@@ -200,7 +200,7 @@ class KafkaAssembly:
         }
 
     def _delays(self) -> tuple[RecordDelays, HeldScheduling]:
-        """Build what delays records and attach it to deliveries; held batches are resumed."""
+        """Create the delay of records and attach it to deliveries; held batches are resumed."""
         store, held, remoting = self.store, self.folds.held, self.config.remoting
         terms = Terms(read_levels(remoting.delay_levels), remoting.delay_ms_max)
         store.attach(
@@ -236,7 +236,7 @@ class KafkaAssembly:
         )
 
     def _coordinator(self) -> Coordinator:
-        """Build what ends transactions; ends that the last stop interrupted are resumed."""
+        """Create the completion of transactions; those interrupted by the last stop are resumed."""
         store, folds = self.store, self.folds
         coordinator = Coordinator(
             transactions=folds.transactions,
@@ -305,13 +305,13 @@ class KafkaAssembly:
         )
 
     def _sizes(self) -> QueueSizes:
-        """Make what counts the bytes of queues, and have it forget deleted topics."""
+        """Create the size counts of queues, which drop deleted topics."""
         sizes = QueueSizes()
         self.store.topics.on_deleted.append(sizes.forget)
         return sizes
 
     def make_groups(self, resources: AsyncExitStack) -> Groups:
-        """Bring groups back to life, and let old offsets go from time to time."""
+        """Restore the groups, and expire old offsets periodically."""
         config, store, saved = self.config.groups, self.store, self.folds.groups
         groups = Groups(
             config=config,

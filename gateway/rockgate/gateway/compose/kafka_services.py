@@ -1,7 +1,7 @@
 """The services of the Kafka handlers, and construction that takes more than one line.
 
-The app brings the services together; a row of the table picks, of all of them, what its handler
-uses, and no handler sees the whole.
+The app collects the services; a row of the table picks those that its handler uses, and no handler
+sees all of them.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ from rockgate.store.store import Store
 
 
 class ReadPath:
-    """What the handlers that read have in common: one of each, so that caches are shared."""
+    """What the reading handlers share: one of each, so that caches are shared."""
 
     def __init__(
         self,
@@ -90,7 +90,10 @@ class ReadPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What handlers can be made of; the app brings it together, and no handler sees it."""
+    """The services that handlers are made of;
+
+    collected by the app, and not seen whole by any handler.
+    """
 
     identity: Identity
     data_dir: str
@@ -124,12 +127,12 @@ class Services:
 
 
 def replicas(services: Services) -> Replicas:
-    """Return the rules about replicas, of which there is one."""
+    """Return the rules about replicas, which exist once."""
     return Replicas(services.identity.node_id, is_strict=services.topics_config.replication_strict)
 
 
 def alterable(services: Services, **more: Resources) -> Alterable:
-    """Return what configs can be altered, and more by its type."""
+    """Return the configs that can be altered, by resource type."""
     resources: dict[ResourceType, Resources] = {
         ResourceType.TOPIC: TopicResources(catalog=services.catalog, defaults=services.defaults),
         ResourceType.GROUP: GroupResources(services.configs),
@@ -143,7 +146,7 @@ def alterable(services: Services, **more: Resources) -> Alterable:
 
 
 def describe_log_dirs(services: Services) -> DescribeLogDirs:
-    """Make DescribeLogDirs."""
+    """Create DescribeLogDirs."""
     return DescribeLogDirs(
         catalog=services.catalog,
         queues=services.store.queues,
@@ -153,7 +156,7 @@ def describe_log_dirs(services: Services) -> DescribeLogDirs:
 
 
 def fetch(services: Services) -> Fetch:
-    """Make Fetch with its sessions."""
+    """Create Fetch with its sessions."""
     config, reading = services.kafka_config, services.reading
     return Fetch(
         topics=services.store.topics,
@@ -174,7 +177,7 @@ def fetch(services: Services) -> Fetch:
 
 
 def list_offsets(services: Services) -> ListOffsets:
-    """Make ListOffsets."""
+    """Create ListOffsets."""
     reading = services.reading
     return ListOffsets(
         topics=services.store.topics,
@@ -187,7 +190,7 @@ def list_offsets(services: Services) -> ListOffsets:
 
 
 def offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
-    """Make OffsetForLeaderEpoch."""
+    """Create OffsetForLeaderEpoch."""
     reading = services.reading
     return OffsetForLeaderEpoch(
         topics=services.store.topics,
@@ -201,7 +204,7 @@ def offset_for_leader_epoch(services: Services) -> OffsetForLeaderEpoch:
 def markers(
     store: Store, stable_offsets: StableOffsets, producers: Producers, held: HeldEntries
 ) -> Markers:
-    """Make what writes the markers of transactions."""
+    """Create the writer of transaction markers."""
     return Markers(
         appender=store.appender,
         queues=store.queues,
@@ -216,7 +219,7 @@ def markers(
 
 
 def write_txn_markers(services: Services) -> WriteTxnMarkers:
-    """Make WriteTxnMarkers."""
+    """Create WriteTxnMarkers."""
     store, producers, stable_offsets = services.store, services.producers, services.stable_offsets
     return WriteTxnMarkers(
         topics=store.topics,

@@ -1,7 +1,7 @@
 """The table of handlers: ApiVersions and docs/reference/protocol.md come from it.
 
-One line per API, in key order. A row's `make` picks, of all services, what its handler uses. No
-handler imports another.
+One line per API, in key order. A row's `make` picks the services that its handler uses. No handler
+imports another.
 """
 
 from rockgate.gateway.compose import kafka_services

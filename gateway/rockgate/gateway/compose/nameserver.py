@@ -45,7 +45,7 @@ class NameServerAssembly:
     async def open(
         self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
     ) -> None:
-        """Listen; `resources` drains and closes the listener again."""
+        """Listen; `resources` drains and closes the listener."""
         config = self._config.namesrv
         requests = processors.NameServerRequests(
             routes=self.routes,
@@ -66,5 +66,5 @@ class NameServerAssembly:
         await listener.listen(connections.session, backlog=self._config.remoting.backlog)
 
     def upkeep(self) -> dict[str, Callable[[], bool]]:
-        """Forget brokers that were silent for too long."""
+        """Remove brokers that were silent for too long."""
         return {"brokers": now_and_then(self._clock, self.routes.expire)}

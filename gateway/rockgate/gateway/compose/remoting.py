@@ -1,6 +1,6 @@
-"""Assembles RocketMQ's listener: from its services to a broker that answers.
+"""Assembles RocketMQ's listener: its services, processors and sessions.
 
-The app makes the folds with the store, then the listeners; a stop takes the listeners down first.
+The app creates the folds with the store, then the listeners; shutdown closes the listeners first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class RemotingAssembly:
-    """The broker's listener. The app makes one and calls `open` once."""
+    """The broker's listener. The app creates one and calls `open` once."""
 
     def __init__(self, services: RemotingServices, *, drain_ms_max: int) -> None:
         self._services = services
@@ -35,14 +35,14 @@ class RemotingAssembly:
     async def open(
         self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
     ) -> LocalBroker:
-        """Make the processors and listen; `resources` drains and closes the listener again."""
+        """Create the processors and listen; `resources` drains and closes the listener."""
         services, is_open = self._services, not listener.address.is_closed
         config, topics = services.config, services.topics
         if is_open:
             try:
                 topics.make_system_topics()
             except StoreFull as error:
-                # Those that exist are used; the next start creates the others.
+                # Existing ones are used; the next start creates the others.
                 log.error("cannot create RocketMQ system topics: %s", error)
         address = str(config.advertise or listener.address)
         dispatcher = Dispatcher(table(families(services, address)))

@@ -51,7 +51,7 @@ HEADER_ROOM = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RemotingFolds:
-    """What RocketMQ's listener knows by the log. Made with the store, which feeds it."""
+    """The folds of the RocketMQ listener. Created with the store, which feeds them."""
 
     settings: GroupSettings
     halves: HalfMessages
@@ -61,7 +61,7 @@ class RemotingFolds:
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> RemotingFolds:
-        """Make them empty; the store restores them."""
+        """Create empty folds; the store restores them."""
         return cls(
             settings=GroupSettings(journal),
             halves=HalfMessages(),
@@ -71,7 +71,7 @@ class RemotingFolds:
         )
 
     def all(self) -> list[Fold]:
-        """All of them, in the order that a snapshot has."""
+        """All folds, in the order of a snapshot."""
         return [
             self.settings.fold,
             self.halves,
@@ -148,7 +148,7 @@ class RemotingServices:
         self._make_admin(groups, cold_reads)
 
     def _make_senders(self) -> None:
-        """Make what takes messages: ordinary ones, halves, delayed ones and retries."""
+        """Create the send path: ordinary, half, delayed and retried messages."""
         store, remoting, folds = self.store, self.config, self.folds
         self.sender = Sender(
             appender=store.appender,
@@ -193,7 +193,7 @@ class RemotingServices:
         self.sender.on_kind[MessageKind.RETRY] = self.retries.take
 
     def _make_pop(self) -> None:
-        """Make what hands messages out one by one."""
+        """Create pop consumption."""
         store, in_flight = self.store, self.folds.in_flight
         wake = self.poll_registry.wake_changed
         self.pop_clock = ClockSteps(in_flight=in_flight, journal=store.appender, clock=store.clock)
@@ -223,7 +223,7 @@ class RemotingServices:
         )
 
     def _make_admin(self, groups: Groups, cold_reads: ColdReads) -> None:
-        """Make what administrators ask."""
+        """Create the admin services."""
         store, folds = self.store, self.folds
         self.half_admin = HalfAdmin(
             topics=store.topics,

@@ -30,7 +30,7 @@ from rockgate.protocol.remoting.codes import RequestCode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Families:
-    """The processors of each family, made and ready."""
+    """The processors of each family."""
 
     sends: Sends
     halves: HalfRequests
@@ -50,7 +50,7 @@ class Families:
 
 
 def families(services: RemotingServices, address: str) -> Families:
-    """Make the processors of each family; `address` is the one that clients are given."""
+    """Create the processors of each family; `address` is the advertised one."""
     config, store, name = services.config, services.store, services.config.broker_name
     topics, clients, puller = services.topics, services.clients, services.puller
     return Families(
@@ -180,7 +180,7 @@ def _operators(services: RemotingServices) -> OperatorRequests:
 
 
 def table(families: Families) -> dict[RequestCode, Handle]:
-    """What answers each code."""
+    """The processor of each code."""
     f = families
     return {
         RequestCode.SEND_MESSAGE: f.sends.send,
@@ -247,7 +247,7 @@ def table(families: Families) -> dict[RequestCode, Handle]:
 
 
 def _pop_table(f: Families) -> dict[RequestCode, Handle]:
-    """What answers pops and assignments."""
+    """The processors of pops and assignments."""
     return {
         RequestCode.QUERY_ASSIGNMENT: f.assignments.query,
         RequestCode.SET_MESSAGE_REQUEST_MODE: f.assignments.set_mode,
@@ -264,7 +264,7 @@ def _pop_table(f: Families) -> dict[RequestCode, Handle]:
 
 
 def _own_table(f: Families) -> dict[RequestCode, Handle]:
-    """What answers our own codes."""
+    """The processors of our own codes."""
     return {
         RequestCode.SCAN_DELAYS: f.operators.scan_delays,
         RequestCode.DESCRIBE_DELAYS: f.operators.describe_delays,

@@ -38,7 +38,7 @@ async def open_store(
 ) -> Store:
     """Recover and open the log in a thread, so that probes are answered meanwhile.
 
-    StartError says what is in the way: damage, another server, a disk that cannot be written.
+    StartError gives the reason: damage, another server, a disk that cannot be written.
     """
     try:
         return await asyncio.to_thread(
@@ -61,15 +61,15 @@ async def open_store(
 
 
 def close_store(store: Store) -> None:
-    """Bring everything to disk, and say how much work the disk had."""
+    """Flush everything to disk, and log how much was written."""
     store.close()
     log.info("closed end=%d fsyncs=%d", store.log.end, store.flusher.fsync_count)
 
 
 def posting(loop: asyncio.AbstractEventLoop) -> Post:
-    """How the store's threads reach the loop; what they say after its end is dropped.
+    """How the store's threads reach the loop; what they post after its end is dropped.
 
-    The loop's own thread, which calls this, may say something too; it need not wake itself.
+    The loop's own thread may call this too; it need not wake itself.
     """
     own = threading.get_ident()
 

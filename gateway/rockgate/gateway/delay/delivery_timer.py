@@ -26,12 +26,12 @@ log = logging.getLogger(__name__)
 
 
 class Deliveries(Protocol):
-    """What delivers."""
+    """Delivers messages that are due."""
 
     delivered_count: int
 
     def step(self) -> bool:
-        """Deliver some of what is due; say whether there is more to do at once."""
+        """Deliver some of what is due; True if there is more to do at once."""
 
     def wait_ms(self) -> int:
         """Return how long nothing will be due."""
@@ -42,20 +42,20 @@ class Deliveries(Protocol):
 
 
 class Schedule(Protocol):
-    """The schedule of what is not due yet."""
+    """The schedule of messages that are not yet due."""
 
     looks_at_ms: int
 
 
 class Delivering:
-    """Steps for as long as the server runs. Owned by the app."""
+    """Runs delivery steps for as long as the server runs. Owned by the app."""
 
     def __init__(self, deliveries: Deliveries, schedule: Schedule, clock: Clock) -> None:
         self._deliveries = deliveries
         self._schedule = schedule
         self._clock = clock
         self._failures = 0
-        """How often a step failed since one last did not."""
+        """Consecutive failures of steps."""
         self._failed_count = 0
         self._is_stopped = False
         self._timer: Timer
@@ -88,14 +88,14 @@ class Delivering:
         self._set(wait_ms)
 
     def _log_failure(self, error: Exception) -> None:
-        """Log the first of a row of failures, and then one a minute."""
+        """Log the first of consecutive failures, and then one a minute."""
         if self._failures % LOGGED_EVERY == 0 and not isinstance(error, DiskFailed):
             log.error("delivery of delayed messages failed: %s", error, exc_info=error)
         self._failures += 1
         self._failed_count += 1
 
     def failures(self) -> Iterator[tuple[str, int]]:
-        """Return how often a step has failed, by the name that metrics have for it."""
+        """Return how often a step has failed, by its name in the metrics."""
         yield "deliveries", self._failed_count
 
     def _set(self, wait_ms: int) -> None:

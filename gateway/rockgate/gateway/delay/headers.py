@@ -40,7 +40,7 @@ FROM_NOW: Final = {TIMER_DELAY_S: 1_000, TIMER_DELAY_MS: 1}
 AT: Final = (TIMER_DELIVER_MS, START_DELIVER_TIME)
 NAMES: Final = DELAYING
 HINT: Final = re.compile(rb"DELAY|DELIVER")
-"""What the name of each of these headers has in it."""
+"""What the names of all these headers contain."""
 _NUMBER: Final = re.compile(rb"-?[0-9]{1,18}")
 
 STEP_RECORDS: Final = 50
@@ -52,7 +52,7 @@ Opened = Sifter[Asked]
 
 
 class Wait(NamedTuple):
-    """What a record's headers ask for: a level, or else a time from now or since 1970."""
+    """The delay that a record's headers request: a level, or else a time from now or since 1970."""
 
     level: int
     ms: int
@@ -60,7 +60,7 @@ class Wait(NamedTuple):
 
 
 def wait_of(headers: Sequence[Header]) -> Wait | None:
-    """Return what headers ask for, None if nothing; ValueError names the one that is bad."""
+    """Return the delay that headers request, None if none; ValueError names an invalid header."""
     found = {name: _number(name, value) for name, value in headers if name in NAMES}
     if not found:
         return None
@@ -79,7 +79,7 @@ def wait_of(headers: Sequence[Header]) -> Wait | None:
 
 
 def _number(name: str, value: bytes | None) -> int:
-    # Python's int takes more than Java's long does: spaces, underscores, other digits.
+    # Python's int accepts more than Java's long: spaces, underscores, other digits.
     if value is None or not _NUMBER.fullmatch(value):
         quoted = "null" if value is None else repr(value[:40].decode("ascii", "replace"))
         raise ValueError(f"Header {name} must be a decimal number, not {quoted}.")
@@ -87,31 +87,31 @@ def _number(name: str, value: bytes | None) -> int:
 
 
 def without_wait(headers: Sequence[Header]) -> tuple[Header, ...]:
-    """Return the headers of a record that has waited."""
+    """Return the headers without those that delay the record."""
     return tuple(each for each in headers if each[0] not in NAMES)
 
 
 class Terms(NamedTuple):
-    """The times of levels, and how far ahead a time may be."""
+    """The times of the levels, and the maximum delay."""
 
     levels_ms: Sequence[int]
     delay_ms_max: int
 
     def due_ms(self, wait: Wait, now_ms: int) -> int:
-        """Return when a record is due; what is past is due at once."""
+        """Return when a record is due; a time in the past is due at once."""
         if wait.level:
             return now_ms + self.levels_ms[min(wait.level, len(self.levels_ms)) - 1]
         return max(0, now_ms + wait.ms if wait.is_from_now else wait.ms)
 
     def when(self, wait: Wait, now_ms: int) -> int:
-        """Return the same for a schedule, which knows a delay from a time of day."""
+        """Return the same for a schedule, which distinguishes a delay from a time of day."""
         due_ms = self.due_ms(wait, now_ms)
         if wait.is_from_now:
             return due_after(now_ms, due_ms - now_ms)
         return due_at(due_ms)
 
     def check(self, wait: Wait, now_ms: int) -> None:
-        """ValueError if a record is to wait for too long."""
+        """ValueError if the delay exceeds the maximum."""
         if not wait.level and (ahead_ms := self.due_ms(wait, now_ms) - now_ms) > self.delay_ms_max:
             raise ValueError(
                 f"Delay of {ahead_ms:,} ms exceeds the maximum of {self.delay_ms_max:,} ms."
@@ -119,7 +119,7 @@ class Terms(NamedTuple):
 
 
 def asked_of(headers: tuple[Header, ...]) -> Asked | None:
-    """Return what headers ask for, None if nothing; ValueError names the one that is bad."""
+    """Return the delay that headers request, None if none; ValueError names an invalid header."""
     wait = wait_of(headers)
     return None if wait is None else (wait.level, wait.ms, wait.is_from_now)
 
@@ -127,14 +127,14 @@ def asked_of(headers: tuple[Header, ...]) -> Asked | None:
 def open_batch(
     body: Buffer, wanted: Wanted[Asked] = asked_of, *, bounds: Bounds = BOUNDS
 ) -> Opened:
-    """Open a batch and find the records that wait; MalformedBatch if that cannot be."""
+    """Decode a batch and find its delayed records; MalformedBatch if that is impossible."""
     return sifted(body, read_header(body), wanted, bounds=bounds)
 
 
 def open_in_steps(
     body: Buffer, wanted: Wanted[Asked] = asked_of, *, bounds: Bounds = BOUNDS
 ) -> Opened:
-    """Open a batch in a separate thread, and let others run meanwhile."""
+    """Decode a batch in a thread, yielding to others between steps."""
     opened = Sifter(body, read_header(body), HINT, wanted, bounds=bounds)
     while opened.step(STEP_RECORDS):
         time.sleep(0)
@@ -149,7 +149,7 @@ def sifted(
     bounds: Bounds,
     data: Plain | None = None,
 ) -> Opened:
-    """Find the records of a batch that wait; `data` has them in plain, if that was done."""
+    """Find the delayed records of a batch; `data` has its records decompressed, if available."""
     opened = Sifter(body, header, HINT, wanted, bounds=bounds, data=data)
     opened.run()
     return opened
@@ -170,7 +170,7 @@ def waits_within(terms: Terms, now_ms: int) -> Wanted[Asked]:
 def waits_of(
     opened: Opened, terms: Terms, now_ms: int, first: int = 0, count: int | None = None
 ) -> Sequence[tuple[int, int]]:
-    """Return index of records that wait and when they are due, from the `first` of them on."""
+    """Return the index and due time of delayed records, from the `first` of them on."""
     end = len(opened.indexes) if count is None else first + count
     return [
         (index, terms.when(Wait._make(asked), now_ms))

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class VisibleBatches:
-    """Batches as readers get them. One for all that read; belongs to the loop's thread."""
+    """The visible parts of batches. One for all readers; belongs to the loop's thread."""
 
     def __init__(
         self, lookup: Lookup, threads: BatchThreads | None = None, bytes_max: int = CACHE_BYTES
@@ -41,9 +41,9 @@ class VisibleBatches:
         self._cache: BoundedCache[int, Buffer] = BoundedCache(bytes_max)
 
     def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
-        """Return the visible part of a marked entry; None if it was noted in `later`.
+        """Return the visible part of a marked entry; None if it was added to `later`.
 
-        Without such a list it is made here, however long that takes.
+        Without such a list it is built immediately, however long that takes.
         """
         position = found.unit.position
         cached = self._cache.get(position)
@@ -64,7 +64,7 @@ class VisibleBatches:
         self._cache.put(position, made, len(made) + _OVERHEAD)
 
     async def prepare(self, places: Iterable[Place]) -> None:
-        """Let a thread build the noted batches; other entries are skipped."""
+        """Build the noted batches in a thread; other entries are skipped."""
         for position, _ in places:
             found = None if position in self._cache else self._lookup.entry(position)
             if found is None:
@@ -88,13 +88,13 @@ def _made(body: memoryview, bounds: Bounds) -> Buffer | None:
 
 def _made_in_steps(body: memoryview) -> Buffer:
     try:
-        # It was accepted, so it stays visible whatever the bounds are by now.
+        # It was accepted once, so it stays visible whatever the bounds are now.
         return open_in_steps(body, bounds=WIDEST).rest()
     except MalformedBatch as damage:
         return _nothing(body, damage)
 
 
 def _nothing(body: memoryview, damage: MalformedBatch) -> Buffer:
-    """Return an empty batch in place of one that can no longer be read."""
+    """Return an empty batch in place of one that cannot be decoded."""
     log.error("cannot decode batch with delayed records reason=%s", damage)
     return rebuild_batch(read_header(body), ())

@@ -20,14 +20,14 @@ _HEADER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request: the path without its query, and whether the body is to be left out."""
+    """A request: the path without its query, and whether only the head is wanted."""
 
     path: str
     is_head: bool
 
 
 class HeadRefused(Exception):
-    """A request that is answered with an error status; `reason` is the answer's text."""
+    """A request that is answered with an error status; `reason` is the body of the response."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(f"{status} {reason}")
@@ -36,7 +36,7 @@ class HeadRefused(Exception):
 
 
 class HeadReader:
-    """Collects bytes until a request's head is whole. Holds at most HEAD_BYTES_MAX of them."""
+    """Collects bytes until a request's head is complete, at most HEAD_BYTES_MAX."""
 
     __slots__ = ("_received",)
 
@@ -44,9 +44,9 @@ class HeadReader:
         self._received = bytearray()
 
     def feed(self, data: bytes) -> Request | None:
-        """The request, once its head is whole; HeadRefused as soon as it cannot become one."""
+        """The request, once its head is complete; HeadRefused as soon as it is invalid."""
         searched = max(0, len(self._received) - len(HEAD_END) + 1)
-        # One byte over the bound is enough to know.
+        # One byte more than the limit is enough to reject it.
         self._received += data[: HEAD_BYTES_MAX + 1 - len(self._received)]
         end = self._received.find(HEAD_END, searched)
         if end >= 0:
@@ -59,7 +59,7 @@ class HeadReader:
 
 
 def parse(head: bytes) -> Request:
-    """The request of a whole head, without the empty line that ends it."""
+    """The request of a complete head, without the empty line at its end."""
     line, *headers = head.split(b"\r\n")
     if len(line) > LINE_BYTES_MAX:
         raise HeadRefused(414, f"request line exceeds {LINE_BYTES_MAX:,} bytes")

@@ -15,8 +15,8 @@ from rockgate.gateway.telemetry.exposition import CONTENT_TYPE
 def pages(phase: Callable[[], str], telemetry: Callable[[], Awaitable[str]]) -> Mapping[str, Page]:
     """Every page by its path.
 
-    `phase` says `ready`, or why it is not: starting, stopping, a failed disk. `telemetry` puts the
-    metrics together.
+    `phase` returns `ready`, or why the server is not: starting, stopping, a failed disk.
+    `telemetry` collects the metrics.
     """
 
     def health() -> Answer:

@@ -1,8 +1,8 @@
 """One HTTP connection: one request, one response, then it is closed.
 
-The whole exchange has one deadline. After the answer the rest of what the peer still sends is read
-and dropped for a while: closing with unread bytes would reset the connection and could take the
-answer away from the peer.
+The whole exchange has one deadline. After the response, what the peer still sends is read and
+discarded for a while: closing with unread bytes would reset the connection, and the peer could lose
+the response.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a page says."""
+    """The response of a page."""
 
     status: int = 200
     body: bytes = b""
@@ -30,11 +30,11 @@ class Answer:
 
 
 Page = Callable[[], Answer | Awaitable[Answer]]
-"""Makes an answer, at once or by and by."""
+"""Produces a response, immediately or later."""
 
 
 class HttpConnections:
-    """All HTTP connections: their count is bounded, and a stop closes them."""
+    """All HTTP connections: their number is limited, and a stop closes them."""
 
     def __init__(self, config: HttpConfig, pages: Mapping[str, Page]) -> None:
         self.config = config
@@ -42,17 +42,20 @@ class HttpConnections:
         self.sessions: set[HttpSession] = set()
 
     def session(self) -> "HttpSession":
-        """The protocol of a connection that has just been accepted."""
+        """The protocol of a new connection."""
         return HttpSession(self)
 
     def close(self) -> None:
-        """Close every connection. Answers are short, so none is worth waiting for."""
+        """Close every connection. Responses are short, so none is waited for."""
         for session in list(self.sessions):
             session.close()
 
 
 class HttpSession(asyncio.Protocol):
-    """Reads a head, answers it, drops what follows. Its connections own it until it is lost."""
+    """Reads a request head, responds, and discards what follows.
+
+    Owned by its connection until it is lost.
+    """
 
     def __init__(self, listener: HttpConnections) -> None:
         self._listener = listener
@@ -65,7 +68,7 @@ class HttpSession(asyncio.Protocol):
         self._is_half_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start the exchange's clock, or turn the connection away when there are too many."""
+        """Start the timeout, or close the connection when there are too many."""
         # uvloop's transports have the interface without the base class.
         self._transport = transport = cast(asyncio.Transport, transport)
         if len(self._listener.sessions) >= self._listener.config.connections_max:
@@ -76,7 +79,7 @@ class HttpSession(asyncio.Protocol):
         self._deadline = asyncio.get_running_loop().call_later(seconds, transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Remove the connection."""
         self._listener.sessions.discard(self)
         if self._deadline is not None:
             self._deadline.cancel()
@@ -84,7 +87,7 @@ class HttpSession(asyncio.Protocol):
             self._page.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """Read on until the head is whole."""
+        """Read until the head is complete."""
         if self._is_answered:
             self._drop(len(data))
             return
@@ -123,7 +126,7 @@ class HttpSession(asyncio.Protocol):
         self._page.add_done_callback(lambda page: self._answer_late(request, page))
 
     def _answer_late(self, request: Request, page: "asyncio.Future[Answer]") -> None:
-        """A slow page is ready; the connection may be gone by now."""
+        """The response of a slow page is ready; the connection may be closed by now."""
         if page.cancelled():
             return
         try:
@@ -166,5 +169,5 @@ def _failed(request: Request) -> Answer:
 
 
 def refusal(refused: HeadRefused) -> Answer:
-    """The answer to bytes that are not a request."""
+    """The response to bytes that are not a request."""
     return Answer(status=refused.status, body=f"{refused.reason}\n".encode())

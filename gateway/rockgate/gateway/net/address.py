@@ -40,12 +40,12 @@ class Address:
 
     @property
     def is_closed(self) -> bool:
-        """Whether this means a disabled listener."""
+        """Whether the listener is disabled."""
         return self == CLOSED
 
     @property
     def is_wildcard(self) -> bool:
-        """Whether a listener here takes connections on every local address."""
+        """Whether a listener bound to this accepts connections on every local address."""
         return self.host in _WILDCARDS
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ CLOSED = Address("off", 0)
 
 
 def is_this_machine(local: Address, remote: Address) -> bool:
-    """Whether a connection's other end is on this machine.
+    """Whether the peer of a connection is on this machine.
 
     It comes from a loopback address, or from the same address that it came to, which no other
     machine can have.
@@ -72,5 +72,5 @@ def is_this_machine(local: Address, remote: Address) -> bool:
 
 
 def socket_address(name: Any) -> Address:
-    """A socket's name as a value; a connection that is already gone has none."""
+    """A socket's name as a value; a closed connection has none."""
     return Address(str(name[0]), int(name[1])) if name else Address("unknown", 0)

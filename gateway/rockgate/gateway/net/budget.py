@@ -11,14 +11,14 @@ from collections.abc import Callable
 from typing import Final
 
 ALLOWANCE: Final = 64 << 10
-"""Bytes that a connection may hold however much the others do: what is read at once."""
+"""Bytes that each connection may hold, however much others hold: the size of one read."""
 
 
 LENGTH_SIZE: Final = 4
 
 
 class Budget:
-    """Counts bytes and holds those that wait for budget. Owned by the listener."""
+    """Counts request bytes, and the connections that wait for budget. Owned by the listener."""
 
     __slots__ = (
         "_on_overdrawn",
@@ -40,14 +40,17 @@ class Budget:
         allowance: int = ALLOWANCE,
         frame_bytes_max: int = 0,
     ) -> None:
-        """`on_overfull` breaks off the largest request that is not whole, `on_overdrawn` closes
-        the connection that holds most. One request of `frame_bytes_max` is never too much."""
+        """Set what happens when the budget is exceeded.
+
+        `on_overfull` aborts the largest incomplete request, `on_overdrawn` closes the connection
+        that holds most. A single request of `frame_bytes_max` never exceeds the budget.
+        """
         self.bytes_max = bytes_max
         self.incomplete_max = max(bytes_max * 3 // 4, frame_bytes_max + LENGTH_SIZE)
         self.allowance = allowance
         self.used = 0
         self.incomplete = 0
-        """Of these, what belongs to requests that are not whole."""
+        """The part of them that belongs to incomplete requests."""
         self._waiting: dict[Callable[[], None], None] = {}
         self._on_overdrawn = on_overdrawn
         self._on_overfull = on_overfull
@@ -58,7 +61,7 @@ class Budget:
         return self.used > self.bytes_max
 
     def take(self, size: int) -> None:
-        """Count bytes that were read, of a request that is not whole yet."""
+        """Count bytes received of an incomplete request."""
         self.used += size
         self.incomplete += size
         if self.incomplete > self.incomplete_max and self._on_overfull is not None:
@@ -70,16 +73,16 @@ class Budget:
         """Release bytes, and wake the waiters once enough of the budget is free."""
         self.used -= size
         assert self.used >= 0, f"{-self.used} bytes were given that nobody took"
-        # Once only incomplete requests are left, nothing more would ever be released.
+        # Only incomplete requests are left, so nothing more would be released.
         if self._waiting and self.used <= max(self.bytes_max * 3 // 4, self.incomplete):
             waiting, self._waiting = self._waiting, {}
             for resume in waiting:
                 resume()
 
     def wait(self, resume: Callable[[], None]) -> None:
-        """Call `resume` when there is budget again; asking twice is asking once."""
+        """Call `resume` when budget is available again; registering twice has no effect."""
         self._waiting[resume] = None
 
     def forget(self, resume: Callable[[], None]) -> None:
-        """No longer call `resume`."""
+        """Cancel a registered `resume`."""
         self._waiting.pop(resume, None)

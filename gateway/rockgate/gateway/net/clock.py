@@ -1,23 +1,23 @@
-"""The clock of the gateway: the event loop's, or a fake one in tests."""
+"""The gateway's clock: the event loop's, or a fake one in tests."""
 
 from collections.abc import Callable
 from typing import Protocol
 
 
 class Timer(Protocol):
-    """Something that was to happen later."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """Let it not happen."""
+        """Cancel the call."""
 
 
 class Clock(Protocol):
-    """The part of an event loop that knows time."""
+    """The timer interface of an event loop."""
 
     def time(self) -> float:
-        """Seconds since some moment."""
+        """Monotonic time in seconds."""
         ...
 
     def call_later(self, delay: float, callback: Callable[[], object], /) -> Timer:
-        """Call once, after `delay` seconds."""
+        """Call a function once, after `delay` seconds."""
         ...

@@ -6,18 +6,21 @@ import select
 from typing import Protocol
 
 _GONE = getattr(select, "POLLRDHUP", 0)
-"""Nothing more comes. Where the system cannot say so, only that all is over is noticed."""
+"""Signals that the peer has shut down its side;
+
+on systems without it, only a full close is noticed.
+"""
 
 
 class Socket(Protocol):
-    """A socket, as far as it can be asked."""
+    """The part of a socket that is used."""
 
     def fileno(self) -> int:
-        """Its descriptor; below zero if it is closed."""
+        """The file descriptor; negative once the socket is closed."""
 
 
 def has_hung_up(socket: Socket | None) -> bool:
-    """Whether it will send nothing after what it has sent already."""
+    """Whether the peer will send nothing after what it has already sent."""
     if socket is None or socket.fileno() < 0:
         return False
     poll = select.poll()

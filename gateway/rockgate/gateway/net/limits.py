@@ -5,27 +5,27 @@ from typing import Protocol
 
 
 class LimitsConfig(Protocol):
-    """The settings of a listener that bound one connection."""
+    """The settings of a listener that limit each connection."""
 
     @property
     def frame_bytes_max(self) -> int:
-        """Largest request."""
+        """Maximum size of a request."""
 
     @property
     def in_flight_max(self) -> int:
-        """Requests worked on at a time."""
+        """Maximum number of requests processed at a time."""
 
     @property
     def in_flight_bytes_max(self) -> int:
-        """Request bytes held at a time."""
+        """Maximum number of request bytes held at a time."""
 
     @property
     def unread_bytes_max(self) -> int:
-        """Answer bytes that a client may leave unread."""
+        """Maximum number of response bytes that a client may leave unread."""
 
     @property
     def idle_ms_max(self) -> int:
-        """Time without a byte."""
+        """Time without traffic after which a connection is closed."""
 
     @property
     def frame_ms_max(self) -> int:
@@ -33,12 +33,12 @@ class LimitsConfig(Protocol):
 
     @property
     def unread_ms_max(self) -> int:
-        """Time for a client to take any byte of its answers."""
+        """Time in which a client must read at least one byte of its responses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds of one session, times in seconds as the loop counts them."""
+    """The limits of one session, with times in seconds as the event loop counts them."""
 
     frame_bytes_max: int
     in_flight_max: int
@@ -50,7 +50,7 @@ class Limits:
 
     @classmethod
     def of(cls, config: LimitsConfig) -> "Limits":
-        """The limits that the settings ask for."""
+        """The limits for these settings."""
         return cls(
             frame_bytes_max=config.frame_bytes_max,
             in_flight_max=config.in_flight_max,
@@ -63,5 +63,5 @@ class Limits:
 
     @property
     def look_seconds(self) -> float:
-        """How often a session must check its clock to enforce every limit."""
+        """How often a session must check the clock to enforce every limit."""
         return min(self.idle_seconds_max, self.frame_seconds_max, self.unread_seconds_max)

@@ -1,7 +1,7 @@
 """The sockets of a listener: bound early, so that a bad address fails at once; listening later.
 
 A name may resolve to several addresses (`localhost` is 127.0.0.1 and ::1): all of them get the same
-port. `[::]` takes IPv4 as well.
+port. `[::]` accepts IPv4 as well.
 """
 
 import asyncio
@@ -33,13 +33,13 @@ class Listener:
 
     @classmethod
     def bind(cls, listener: str, address: Address) -> "Listener":
-        """Bind every address of the host; BindError names the one that failed, and a remedy."""
+        """Bind every address of the host; BindError names the one that failed and what to do."""
         if address.is_closed:
             return cls(listener, address, [])
         sockets: list[socket.socket] = []
         try:
             for family, host in _resolve(listener, address):
-                # The first socket of port 0 chooses; the others follow it.
+                # With port 0, the first socket picks the port for all.
                 port = sockets[0].getsockname()[1] if sockets else address.port
                 sockets.append(_bound(family, host, port))
         except OSError as error:
@@ -55,13 +55,13 @@ class Listener:
         return cls(listener, Address(address.host, sockets[0].getsockname()[1]), sockets)
 
     async def listen(self, factory: Callable[[], asyncio.BaseProtocol], *, backlog: int) -> None:
-        """Take connections; from now on a client gets an answer."""
+        """Start accepting connections."""
         loop = asyncio.get_running_loop()
         for bound in self.sockets:
             self._servers.append(await loop.create_server(factory, sock=bound, backlog=backlog))
 
     def close(self) -> None:
-        """Stop accepting connections. Accepted ones stay open."""
+        """Stop accepting connections; accepted ones stay open."""
         for server in self._servers:
             server.close()
         for bound in self.sockets:
@@ -86,11 +86,11 @@ def _resolve(listener: str, address: Address) -> list[tuple[socket.AddressFamily
 
 
 def _bound(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
-    # Named as TCP: asyncio sends without delay only on sockets that say so.
+    # Declared as TCP: asyncio sets TCP_NODELAY only on such sockets.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Accepted sockets inherit it: a peer whose machine is gone is found out in the end.
+        # Accepted sockets inherit keepalive, which detects peers whose machine has failed.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if family == socket.AF_INET6:
             bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, host != "::")

@@ -17,18 +17,23 @@ from rockgate.gateway.net.clock import Clock
 from rockgate.protocol.frames import Spares
 
 CHUNK_SIZE = 64 << 10
-"""Enough for hundreds of small requests; what a large one has more is received in its place."""
+"""Enough for hundreds of small requests;
+
+larger ones are received directly into their own memory.
+"""
 TURN_BYTES: Final = 2 << 20
-"""What large requests may receive in one turn: a millisecond or two of the kernel's work."""
+"""Bytes that large requests may receive in one turn: one or two milliseconds in the kernel."""
 LEAST_BYTES: Final = 16 << 10
-"""What can be received in a turn whose bytes are spent: a transport does not accept "none"."""
+"""Read size when the bytes of a turn are spent: a transport does not accept an empty buffer."""
 RESUMED_MAX: Final = 4
-"""How many connections read on in a turn. The first that the kernel names may take all of it, so
-few are asked, that each comes first in its time; and more than one, because some have nothing."""
+"""How many waiting connections are resumed in a turn:
+
+few, because the first may use up the turn, and more than one, because some have no data.
+"""
 
 
 class ReceiveBuffer:
-    """The buffers of one listener, and the turns of connections that receive much."""
+    """The buffers of one listener, and the turns of connections that receive large frames."""
 
     __slots__ = ("_is_due", "_left", "_waiting", "chunk", "spares")
 
@@ -40,21 +45,21 @@ class ReceiveBuffer:
         self._is_due = False
 
     def share(self, room: memoryview) -> memoryview:
-        """As much of a frame's memory as may be filled at once."""
+        """As much of a frame's memory as may be filled in this turn."""
         return room[: max(self._left, LEAST_BYTES)]
 
     def spend(self, size: int, clock: Clock) -> bool:
-        """Count what was received of a frame; whether its connection has to wait for a turn."""
+        """Count bytes received of a frame; True if the connection must wait for its turn."""
         self._left -= size
         self._come_back(clock)
         return self._left <= 0
 
     def wait(self, resume: Callable[[], None]) -> None:
-        """Call `resume` once, in a later turn, after `spend` has said so."""
+        """Call `resume` once, in a later turn, after `spend` returned True."""
         self._waiting.append(resume)
 
     def clear(self, clock: Clock) -> None:
-        """Free what aborted frames have left behind, one in a turn."""
+        """Free the memory of aborted frames, one per turn."""
         if self.spares.retired:
             self._come_back(clock)
 

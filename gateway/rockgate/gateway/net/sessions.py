@@ -11,29 +11,29 @@ log = logging.getLogger(__name__)
 
 
 class OpenSession(Protocol):
-    """A session, as its listener sees it."""
+    """A session as its listener sees it."""
 
     held_bytes: int
 
     @property
     def partial_bytes(self) -> int:
-        """Bytes of requests that are not whole."""
+        """Bytes of incomplete requests."""
 
     def break_off(self, reason: str) -> None:
-        """Close at once and release what it holds."""
+        """Close immediately and release what the session holds."""
 
     def drain(self) -> None:
-        """Finish what was received, then close."""
+        """Finish the requests that were received, then close."""
 
     def abort(self, reason: str | None = None) -> None:
-        """Close at once."""
+        """Close immediately."""
 
 
 S = TypeVar("S", bound=OpenSession)
 
 
 class Connections(Generic[S]):
-    """Holds sessions. Owned by the app, which also owns the listener before it."""
+    """The open sessions of a listener. Owned by the app, which also owns the listener."""
 
     def __init__(self, *, connections_max: int, total_bytes_max: int, frame_bytes_max: int) -> None:
         self._connections_max = connections_max
@@ -52,27 +52,28 @@ class Connections(Generic[S]):
 
     @property
     def session_count(self) -> int:
-        """Connections held now."""
+        """Open connections."""
         return len(self._sessions)
 
     @property
     def made_count(self) -> int:
-        """Connections since the start."""
+        """Connections accepted since the start."""
         return self._last_id
 
     @property
     def held_bytes(self) -> int:
-        """Request bytes held now by all connections."""
+        """Request bytes held by all connections."""
         return self._budget.used
 
     # Called by sessions
 
     def opened(self, session: S) -> bool:
-        """Register a new session, unless there are too many or the server stops."""
+        """Register a new session, unless the limit is reached or the server is stopping."""
         if self._is_draining:
             return False
         if len(self._sessions) >= self._connections_max:
-            # One line when it begins, not one for each: refusing must cost less than trying.
+            # Logged once per overload, not per connection: rejecting must cost less than
+            # connecting.
             if not self._is_refusing:
                 log.warning(
                     "connection limit reached, rejecting connections max=%d", self._connections_max
@@ -83,7 +84,7 @@ class Connections(Generic[S]):
         return True
 
     def lost(self, session: S) -> None:
-        """Forget a session."""
+        """Remove a session."""
         self._sessions.discard(session)
         if self._is_refusing and len(self._sessions) <= self._connections_max * 9 // 10:
             log.info("accepting connections again connections=%d", len(self._sessions))
@@ -94,7 +95,7 @@ class Connections(Generic[S]):
     # Called by the app
 
     async def drain(self, seconds_max: float) -> None:
-        """Let every session finish what it has received; close those that take too long."""
+        """Let every session finish its received requests, and close those that take too long."""
         self._is_draining = True
         for session in list(self._sessions):
             session.drain()
@@ -113,12 +114,12 @@ class Connections(Generic[S]):
             await self._emptied.wait()
 
     def _close_largest(self) -> None:
-        """Requests hold twice what they may: the connection that holds most has to go."""
+        """Requests hold twice the budget: close the connection that holds most."""
         largest = max(self._sessions, key=lambda session: session.held_bytes)
         largest.break_off(f"memory limit exceeded, largest connection bytes={largest.held_bytes}")
 
     def _break_off_largest(self) -> None:
-        """Requests that are not whole hold most of the memory: the largest of them has to go."""
+        """Incomplete requests hold most of the budget: abort the largest."""
         largest = max(self._sessions, key=lambda session: session.partial_bytes)
         largest.break_off(
             "memory limit exceeded by incomplete requests, largest request "

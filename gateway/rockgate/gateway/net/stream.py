@@ -1,4 +1,4 @@
-"""The byte stream of a connection, for any protocol: received, bounded, watched and closed.
+"""The byte stream of a connection, for any protocol.
 
 A session of either listener is a Stream that knows its protocol. It passes received bytes to its
 sans-IO connection, starts the resulting requests, and writes; this module decides when it reads,
@@ -9,8 +9,8 @@ Invariants
   together, so a connection's memory is bounded by its limits.
 - However large requests are, they receive a few megabytes in a turn of the loop, so that other
   connections do not wait for them.
-- The bytes counted in the budget are those received and not yet answered; none stay behind when
-  the connection is lost, and nothing that it held outlives it: no cycle is left to be collected.
+- The bytes counted in the budget are those received and not yet answered; none remain counted when
+  the connection is lost, and it leaves no reference cycle.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from rockgate.protocol.errors import ProtocolError
 
 LENGTH_SIZE = 4
 WRITE_SIZE = 256 * 1024
-"""Answers are given to the transport at least this often while more requests are started."""
+"""Responses are passed to the transport at least this often while more requests are started."""
 
 T = TypeVar("T")
 P = TypeVar("P")
 
 
 class Disconnect(Exception):
-    """A request that is answered by closing the connection."""
+    """A request whose only response is to close the connection."""
 
 
 class Framed(Protocol[T]):
-    """A sans-IO connection, as far as bytes come into it."""
+    """The receiving side of a sans-IO connection."""
 
     def receive_data(self, data: bytes, /) -> list[T]:
-        """What these bytes complete."""
+        """What the received bytes complete."""
 
     def room(self) -> memoryview | None:
-        """Where the next bytes of something large belong, if they may come there."""
+        """The buffer for the next bytes of a large frame, if they can be received in place."""
 
     def filled(self, count: int, /) -> list[T]:
-        """Process the `count` bytes that were received into the room."""
+        """Process `count` bytes that were received in place."""
 
     def forget(self) -> None:
-        """Release everything received: the connection is gone."""
+        """Release all received bytes: the connection is closed."""
 
 
 class Stream(asyncio.BufferedProtocol, Generic[T, P]):
@@ -104,26 +104,26 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     ) -> None:
         self.connection_id = connection_id
         self.held_bytes = 0
-        """Request bytes received and not answered yet."""
+        """Request bytes received and not yet answered."""
         self._connection = connection
         self._limits = limits
         self._budget = budget
         self._clock = clock
         self._receiving = receiving
         self._lines = lines
-        # Where the next bytes come, if that is where they belong.
+        # The frame memory that the next bytes are received into, if any.
         self._room: memoryview | None = None
         self._watch = Watch(limits, clock.time())
         self._timer: Timer | None = None
-        # Returned by the connection and not started yet; started and not answered yet.
+        # Requests not yet started, and started but not yet answered.
         self._backlog: deque[T] = deque()
         self._waiting: dict[Any, Any] = {}
-        # Received, but of nothing that the connection has returned.
+        # Bytes received of incomplete requests.
         self._partial_bytes = 0
         # Written while the client left too much unread.
         self._written_bytes = 0
         self._first_bytes = b""
-        # Whether the transport is to read, and whether it does so only in a later turn.
+        # Whether the transport should read, and whether it only does so in a later turn.
         self._is_reading = True
         self._is_paced = False
         self._is_unread = False
@@ -132,7 +132,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._is_advance_scheduled = False
         self._debug = lines.is_debugging()
 
-    # What a session knows
+    # Implemented by a session
 
     @abstractmethod
     def _begin(self, local: Address, remote: Address) -> bool:
@@ -140,37 +140,37 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
 
     @abstractmethod
     def _accept(self, came: list[T]) -> None:
-        """Put what the connection returned into the backlog."""
+        """Queue what the connection returned."""
 
     @abstractmethod
     def _start_all(self) -> None:
-        """Start what may be started and write what may leave; raises what ends the connection."""
+        """Start requests and write responses within the limits; raises what ends the connection."""
 
     @abstractmethod
     def _write(self) -> None:
-        """Write what may leave."""
+        """Write the responses that may be sent."""
 
     @abstractmethod
     def _in_flight_count(self) -> int:
-        """How many requests were started and have not left as answers."""
+        """Requests that were started and whose responses were not yet sent."""
 
     @abstractmethod
     def _end_requests(self) -> None:
-        """End all that waits: the connection is gone."""
+        """Cancel everything that is waiting: the connection is closed."""
 
     @abstractmethod
     def _lost(self) -> None:
-        """Have the listener forget it."""
+        """Have the listener remove this session."""
 
     @property
     def partial_bytes(self) -> int:
-        """Bytes received of requests that are not whole."""
+        """Bytes received of incomplete requests."""
         return self._partial_bytes
 
     # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, or be turned away by the listener."""
+        """Register with the listener, or close if it rejects the connection."""
         # uvloop's transports have the interface without the base class.
         self._transport = transport = cast(asyncio.Transport, transport)
         local = socket_address(transport.get_extra_info("sockname"))
@@ -184,14 +184,14 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
             self._lines.connected(self.peer)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Say where the next bytes go: into what is large and under way, or anywhere."""
+        """The buffer for the next bytes: a large frame's own memory, or the shared buffer."""
         self._room = room = self._connection.room() if self._partial_bytes else None
         if room is None:
             return self._receiving.chunk
         return self._receiving.share(room)
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take the client's bytes and start the requests that they complete."""
+        """Process received bytes and start the requests that they complete."""
         if self._is_closing:
             return
         watch = self._watch
@@ -211,11 +211,11 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
             self._receiving.wait(self._read_on)
 
     def eof_received(self) -> bool:
-        """The client has stopped sending, which for all of ours means that it is gone."""
+        """The client has shut down its side; for all clients that we know, it has left."""
         return False
 
     def pause_writing(self) -> None:
-        """The client leaves its answers unread: start nothing more for it."""
+        """The client does not read its responses: start nothing more for it."""
         self._is_unread = True
         self._watch.taken_at = self._clock.time()
         self._watch.taken_bytes = self._taken_bytes()
@@ -250,19 +250,19 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._advance()
 
     def abort(self, reason: str | None = None) -> None:
-        """Close at once, with one line in the log if there is a reason to report."""
+        """Close immediately, with a log line if there is a reason."""
         if reason is not None and not self._is_closing:
             self._lines.cut_off(reason, self.peer)
         self._is_closing = True
         self._transport.abort()
 
     def break_off(self, reason: str) -> None:
-        """Close at once and release at once what it holds: others wait for it."""
+        """Close immediately and release what is held: other connections need it."""
         self.abort(reason)
         self._release()
 
     def _release(self) -> None:
-        """Release everything that is held."""
+        """Return everything that is held to the budget."""
         budget, held, self.held_bytes = self._budget, self.held_bytes, 0
         budget.incomplete -= self._partial_bytes
         self._partial_bytes = 0
@@ -289,7 +289,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
             self._steer()
 
     def _advance_soon(self) -> None:
-        """Start the rest in the next turn: others are waiting."""
+        """Start the rest in the next turn, after other connections."""
         if not self._is_advance_scheduled:
             self._is_advance_scheduled = True
             asyncio.get_running_loop().call_soon(self._advance_now)
@@ -301,7 +301,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     # Reading on and off
 
     def _steer(self) -> None:
-        """Read exactly while the limits allow for what would be read."""
+        """Read only while the limits allow it."""
         if self._is_closing:
             return
         if self._is_draining:
@@ -320,7 +320,8 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     def _has_room(self) -> bool:
         if self._is_unread or self._backlog:
             return False
-        # With none in flight one is always accepted: it may be larger than the limit for many.
+        # With none in flight one is always accepted: a single request may exceed the limit for
+        # several.
         if self._waiting and (
             self._in_flight_count() >= self._limits.in_flight_max
             or self.held_bytes >= self._limits.in_flight_bytes_max
@@ -343,7 +344,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
                 self._transport.pause_reading()
 
     def _read_on(self) -> None:
-        """It is this connection's turn to receive again."""
+        """Receive again: it is this connection's turn."""
         self._is_paced = False
         if self._is_reading and not self._is_closing:
             self._transport.resume_reading()
@@ -351,7 +352,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     # Time
 
     def _look(self) -> None:
-        """End a connection that is idle, too slow to send or too slow to read; else reschedule."""
+        """Close a connection that is idle, or too slow to send or to read; otherwise reschedule."""
         if self._is_closing:
             return
         verdict, seconds = self._watch.look(
@@ -376,7 +377,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
     # Endings
 
     def _break_off(self, error: Exception) -> None:
-        """Close with one line; answers that may leave still do."""
+        """Close with a log line, after the responses that can be sent."""
         if self._is_closing:
             return
         self._lines.broken(error, self.peer, self._first_bytes)
@@ -384,7 +385,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         self._close()
 
     def _close(self) -> None:
-        """Close when all is written, or when the client has not read it in time."""
+        """Close when everything is written, or when the client has not read it in time."""
         self._is_closing = True
         if self._timer is not None:
             self._timer.cancel()

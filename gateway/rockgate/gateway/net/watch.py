@@ -11,7 +11,7 @@ from rockgate.gateway.net.limits import Limits
 
 
 class Verdict(Enum):
-    """Why a connection must end."""
+    """Why a connection is closed."""
 
     IDLE = "idle"
     SLOW_SENDER = "request did not arrive in time"
@@ -19,18 +19,18 @@ class Verdict(Enum):
 
 
 class Watch:
-    """One connection's clock hands. The session moves them and asks now and then."""
+    """The timers of one connection. The session updates them and checks them periodically."""
 
     __slots__ = ("_limits", "frame_at", "read_at", "taken_at", "taken_bytes")
 
     def __init__(self, limits: Limits, now: float) -> None:
         self._limits = limits
         self.read_at = now
-        """When the last byte came, or we last began to read."""
+        """When the last byte arrived, or reading resumed."""
         self.frame_at = now
-        """When the request that is under way began."""
+        """When the current request began to arrive."""
         self.taken_at = now
-        """When the client last was seen to have taken a byte of what it leaves unread."""
+        """When the client last read a byte of its unread responses."""
         self.taken_bytes = 0
 
     def look(
@@ -42,9 +42,10 @@ class Watch:
         has_partial: bool,
         is_busy: bool,
     ) -> tuple[Verdict | None, float]:
-        """The limit that is exceeded, if any, and in how many seconds to check again.
+        """The exceeded limit, if any, and the seconds until the next check.
 
-        `unread_taken` is how much the client has taken in all, while it leaves too much unread.
+        `unread_taken` is the number of bytes that the client has read in total, while it leaves too
+        much unread.
         """
         limits = self._limits
         verdict, since, most = None, now, limits.look_seconds

@@ -15,7 +15,7 @@ LOCK_NAME = "lock"
 
 
 def refuse_if_in_use(path: Path) -> None:
-    """DirectoryInUse if a living server has the directory; it may be gone a moment later."""
+    """DirectoryInUse if a running server has the directory; that one may stop at any moment."""
     try:
         descriptor = os.open(path / LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

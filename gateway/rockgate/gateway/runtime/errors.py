@@ -28,7 +28,7 @@ class ConfigError(GatewayError):
 
 
 class StartError(GatewayError):
-    """The server cannot start here."""
+    """The server cannot start in this environment."""
 
 
 class BindError(StartError):

@@ -24,7 +24,7 @@ _CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """What clients know this server by."""
+    """What identifies this server to clients."""
 
     node_id: int
     cluster_id: str
@@ -45,7 +45,7 @@ def identify(directory: Path, node_id: int | None) -> Identity:
 
 
 def look(directory: Path, node_id: int | None) -> None:
-    """IdentityError if `identify` would raise it; nothing is made."""
+    """IdentityError if `identify` would raise it; nothing is created."""
     path = directory / FILE_NAME
     stored = _read(path)
     if stored is not None:

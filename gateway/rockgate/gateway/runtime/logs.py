@@ -2,8 +2,9 @@
 
     2026-11-16T06:07:01.123Z info kafka.listener connection refused limit=10000
 
-An event is one line, whatever its values hold; a traceback below it is set in. What a peer wrote is
-quoted besides (`rockgate.gateway.runtime.quoting.shown`), so that it cannot pass for another key.
+An event is one line, whatever its values hold; a traceback below it is indented. Text from a peer
+is also quoted (`rockgate.gateway.runtime.quoting.quoted`), so that it cannot be mistaken for
+another key.
 
 Only the server sets up logging; protocol never logs. Levels: error = an operator must act; warning
 = a peer or the disk misbehaved; info = life of the process, and peers that were closed; debug = one
@@ -35,11 +36,11 @@ class LineFormatter(logging.Formatter):
         return f"{at}.{int(record.msecs):03d}Z {record.levelname.lower()} {name} {message}"
 
     def formatException(self, ei: Any) -> str:
-        """A traceback, set in, so that no line of an error's text passes for one of the log."""
+        """An indented traceback, so that no line of it can be mistaken for a log line."""
         return _set_in(super().formatException(ei))
 
     def formatStack(self, stack_info: str) -> str:
-        """A stack, likewise."""
+        """An indented stack."""
         return _set_in(super().formatStack(stack_info))
 
 

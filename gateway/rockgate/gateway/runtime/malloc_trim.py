@@ -22,20 +22,20 @@ from typing import Final
 
 LOOK_SECONDS: Final = 2.0
 GROWN_BYTES: Final = 16 << 20
-"""More than that since the last time is worth the trouble."""
+"""Growth since the last trim from which on another is worthwhile."""
 STEP_BYTES: Final = 8 << 20
 STEP_SECONDS: Final = 0.002
 QUIET_SHARE: Final = 0.25
-"""Of a core: who uses less is quiet. While a trim runs, whoever allocates waits, up to 80 ms."""
+"""CPU share below which the process is idle: while a trim runs, allocations wait up to 80 ms."""
 PUT_OFF_MAX: Final = 30
-"""How many checks a trim waits for an idle process, at most."""
+"""How many checks a trim is delayed at most while the process is busy."""
 ROUNDS: Final = 6
-"""How often it is given back after the process has grown."""
+"""How often memory is trimmed after the process has grown."""
 _PAGE_SIZE: Final = os.sysconf("SC_PAGESIZE")
 
 
 def own_bytes() -> int:
-    """Memory of this process that is of no file; 0 where the system cannot say."""
+    """Anonymous memory of this process; 0 where the system does not report it."""
     try:
         _, resident, shared, *_ = Path("/proc/self/statm").read_text().split()
     except (OSError, ValueError):
@@ -56,10 +56,7 @@ class _Info(ctypes.Structure):
 
 
 def trim() -> None:
-    """Return unused memory of malloc to the system, a little at a time.
-
-    Other C libraries than glibc do not.
-    """
+    """Return unused memory of malloc to the system, a little at a time; only with glibc."""
     libc = ctypes.CDLL(None)
     give_back = getattr(libc, "malloc_trim", None)
     look = getattr(libc, "mallinfo2", None)
@@ -70,7 +67,7 @@ def trim() -> None:
     while above > STEP_BYTES:
         above -= STEP_BYTES
         give_back(ctypes.c_size_t(above))
-        # Threads that waited for malloc meanwhile get it first.
+        # Let threads that wait for malloc have it first.
         time.sleep(STEP_SECONDS)
     give_back(ctypes.c_size_t(0))
 
@@ -96,7 +93,7 @@ class Trimming:
         self._rounds = 0
 
     def step(self) -> None:
-        """Give memory back if there is much more of it than there was."""
+        """Trim if the process has grown much."""
         is_quiet = self._is_quiet()
         has = self._measure()
         self._least = min(self._least, has)
@@ -111,11 +108,11 @@ class Trimming:
         self._trim()
         self._rounds -= 1
         if not self._rounds:
-            # What is left after this many times is in use.
+            # What is left after this many trims is in use.
             self._least = self._measure()
 
     def _is_quiet(self) -> bool:
-        """Whether the process has done little since the last check."""
+        """Whether the process has used little CPU since the last check."""
         before, used = self._looked
         self._looked = (self._now(), self._processor())
         passed = self._looked[0] - before

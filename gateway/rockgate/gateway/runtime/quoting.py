@@ -2,7 +2,7 @@
 
 Names of topics, groups and clients, keys, values and the errors of other servers may hold anything:
 a line break that begins a log line of its own, an escape sequence that clears the screen or sets
-its title, a mark that turns the reading direction round. One function is for a value in a log line,
+its title, a mark that reverses the reading direction. One function is for a value in a log line,
 one for a whole line of the log, one for terminals, and one for JSON on its way there.
 """
 
@@ -14,11 +14,14 @@ from typing import Final
 VALUE_CHARS_MAX: Final = 120
 
 _JOINERS: Final = frozenset("\u200c\u200d")
-"""Characters without a shape of their own that words and emoji need; they turn nothing round."""
+"""Invisible characters that words and emoji need; they do not change the reading direction."""
 
 
 def quoted(value: str | None) -> str:
-    """A peer's text as the value of a key in the log: bounded, quoted if it could pass for more."""
+    """A peer's text as a value in the log:
+
+    truncated, and quoted if it could be mistaken for more.
+    """
     if value is None:
         return "-"
     text = value if len(value) <= VALUE_CHARS_MAX else value[:VALUE_CHARS_MAX] + "…"
@@ -27,21 +30,24 @@ def quoted(value: str | None) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text as one line of the log: whatever is not to be seen is written as an escape."""
+    """A text as one line of the log: invisible characters are escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def for_terminal(text: str, keeps: str = "") -> str:
-    """A text for a terminal, which does nothing but show it; `keeps` may name line breaks, tabs."""
+    """A text for a terminal, with control characters escaped;
+
+    `keeps` may name line breaks, tabs.
+    """
     if text.isprintable():
         return text
     return "".join(c if c in keeps or _is_visible(c) else _escaped(c) for c in text)
 
 
 def json_for_terminal(text: str) -> str:
-    """JSON that means the same and holds no character but line breaks that is not to be seen."""
+    """Equivalent JSON in which every invisible character but line breaks is escaped."""
     if text.isprintable():
         return text
     return "".join(c if c == "\n" or _is_visible(c) else _json_escaped(c) for c in text)

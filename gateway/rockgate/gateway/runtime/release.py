@@ -15,13 +15,13 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 PIECE_COUNT: Final = 64
-"""Objects freed at a time, and the length from which on a list is taken apart by itself."""
+"""Objects freed at a time, and the length from which on a list is released on its own."""
 _FIELDS: Final[dict[type[Any], tuple[str, ...]]] = {}
-"""As many as there are classes that a request or a response consists of."""
+"""At least the number of classes that a request or a response consists of."""
 
 
 def release(held: list[Any]) -> None:
-    """Empty a list of which the caller has the only reference, and free what only it held."""
+    """Empty a list to which the caller has the only reference, and free what only it referenced."""
     stack = [held]
     while stack:
         ours = stack.pop()
@@ -29,7 +29,7 @@ def release(held: list[Any]) -> None:
             piece = ours[-PIECE_COUNT:]
             del ours[-PIECE_COUNT:]
             for each in piece:
-                # Held by lists of our own, its objects outlive the value they belong to.
+                # Referenced by lists of our own, its objects outlive the value they belong to.
                 stack.extend(
                     list(part.values() if isinstance(part, dict) else part)
                     for part in _parts(each)
@@ -39,7 +39,7 @@ def release(held: list[Any]) -> None:
 
 
 def _parts(value: object) -> list[Collection[Any]]:
-    """What a value consists of that may be long."""
+    """The parts of a value that may be long."""
     if isinstance(value, (list, tuple, dict)):
         return [value]
     kind = type(value)

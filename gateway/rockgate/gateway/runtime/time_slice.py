@@ -1,4 +1,4 @@
-"""The time slice that a piece of work may occupy the event loop.
+"""The time slice that work may occupy the event loop.
 
 Only this thread's CPU time counts: on a busy machine the loop may be preempted without having done
 anything, and then it should continue. The clock that is cheap to read is checked first.
@@ -10,7 +10,7 @@ from time import perf_counter, thread_time
 
 
 class TimeSlice:
-    """A share of one turn of the loop, from now on."""
+    """A slice of one turn of the loop, starting now."""
 
     __slots__ = ("_began", "_end", "_seconds")
 
@@ -20,7 +20,7 @@ class TimeSlice:
         self._end = perf_counter() + seconds
 
     def is_over(self) -> bool:
-        """Whether the share is used up."""
+        """Whether the slice is used up."""
         now = perf_counter()
         if now < self._end:
             return False

@@ -1,13 +1,13 @@
 """Interpreter and malloc settings for a long-running server.
 
 All were measured. Reading frames of up to 1 MB cost 0.50-0.60 s of CPU per GB with malloc's
-defaults, which hand large blocks back to the kernel after each request, and 0.23-0.31 s with these.
-What threads have freed could not be given back from heaps of their own, so there is one for all.
-A full garbage collection of a server with 10,000 topics took 56-129 ms, in the middle of whatever
-the loop was doing; what is there at the start never becomes garbage, so it is left out of them.
-A collection of what is younger took 51-72 ms when 400,000 objects were young together, as they are
-in a request of 100,000 things; with the thresholds here it visits some 30,000 in a tenth of it.
-The loop waited up to 5 ms, Python's default, for threads that compute a little beside it (write a
+defaults, which return large blocks to the kernel after each request, and 0.23-0.31 s with these.
+What threads have freed could not be given back from heaps of their own, so there is one for all. A
+full garbage collection of a server with 10,000 topics took 56-129 ms, in the middle of whatever the
+loop was doing; what is there at the start never becomes garbage, so it is left out of them. A
+collection of what is younger took 51-72 ms when 400,000 objects were young together, as they are in
+a request of 100,000 things; with the thresholds here it visits some 30,000 in a tenth of it. The
+loop waited up to 5 ms, Python's default, for threads that compute a little beside it (write a
 snapshot's bytes, count what was flushed), and with a millisecond it waits for one.
 """
 
@@ -29,11 +29,11 @@ _MIDDLE = 5
 _OLD = 3_200
 _YOUNGER = 1
 FREEZE_EVERY = 1_000
-"""How many new topics make it worth leaving them, too, out of full collections."""
+"""How many new topics make another freeze worthwhile."""
 
 
 def tune_allocator() -> None:
-    """Let malloc keep large blocks for the next request; other C libraries than glibc do not."""
+    """Let malloc retain large blocks for the next request; only with glibc."""
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_TRIM_THRESHOLD, 256 * _MIB)
@@ -42,7 +42,7 @@ def tune_allocator() -> None:
 
 
 def tune_threads() -> None:
-    """Let a thread that waits for the interpreter have it after a millisecond."""
+    """Let a waiting thread have the interpreter after a millisecond."""
     sys.setswitchinterval(_SWITCH_SECONDS)
 
 

@@ -32,7 +32,7 @@ class ColdReads:
         ]
 
     async def load(self, places: Sequence[Place]) -> None:
-        """Let a thread bring entries in; there is nothing to do without any."""
+        """Load entries in a thread; without any it returns at once."""
         if places:
             chunks = self._residency.plan(places, self._log.end)
             await asyncio.to_thread(self._residency.fault_in, chunks)

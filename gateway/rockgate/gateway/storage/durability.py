@@ -1,8 +1,8 @@
 """Responses that wait for an fsync: what is acknowledged with sync flush survives a power failure.
 
-One fsync serves all who wait. Who begins to wait in one turn of the loop asks for it together, when
-the turn is over: asked for at once, it would begin with the first request of many that have come.
-An answer that need not wait is given back as it is, so that the usual request costs no future.
+One fsync serves all waiting responses. Those of one turn of the loop request it together, when the
+turn is over: requested immediately, it would start after the first of many requests. A response
+that need not wait is returned as it is, so that the usual request costs no future.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class Late(FlushTimeout):
     def __init__(self, position: int, answer: Any) -> None:
         super().__init__(position)
         self.answer = answer
-        """The answer without the flush: its position in the log is known."""
+        """The response without the flush: its position in the log is known."""
 
 
 class Durability:
-    """Holds answers back until the log is on disk as far as they need it."""
+    """Delays responses until the log is on disk as far as they require."""
 
     def __init__(self, store: FlushedLog) -> None:
         self._log = store.log
@@ -36,14 +36,15 @@ class Durability:
         self._gathered: list[_PendingAnswer] = []
 
     def after_changes(self, answer: A, *, is_sync: bool = False) -> A | asyncio.Future[A]:
-        """The answer, once every change made so far is as safe as the server's setting says.
+        """The response, once every change so far is as durable as the server's setting requires.
 
-        With `is_sync` it waits for the disk whatever the server's setting: a topic's own asks it.
+        With `is_sync` it waits for the disk whatever the server's setting, because the topic's own
+        setting requires it.
         """
         return self.after(self._log.end, answer) if is_sync or self._is_sync else answer
 
     def after(self, position: int, answer: A) -> A | asyncio.Future[A]:
-        """The answer, once everything before a position is on disk.
+        """The response, once everything before a position is on disk.
 
         Late if it takes too long, DiskFailed if it never will be.
         """
@@ -57,7 +58,7 @@ class Durability:
         return future
 
     def _ask(self) -> None:
-        """Wait for the disk, for all of this turn."""
+        """Request one flush for all responses of this turn."""
         gathered, self._gathered = self._gathered, []
         flushed = self._flusher.flushed
         held = []
@@ -83,14 +84,14 @@ class Durability:
 
 
 class _PendingAnswer(NamedTuple):
-    """An answer that is held back."""
+    """A response that waits for the disk."""
 
     position: int
     future: asyncio.Future[Any]
     answer: Any
 
     def settle(self, failure: Exception | None) -> None:
-        """Give the answer, or say that it will never be safe: the disk failed."""
+        """Complete the response, or fail it because the disk failed."""
         if self.future.done():
             return
         if failure is None:
@@ -99,6 +100,6 @@ class _PendingAnswer(NamedTuple):
             self.future.set_exception(failure.with_traceback(None))
 
     def give_up(self) -> None:
-        """Answer that the disk took too long."""
+        """Respond that the flush took too long."""
         if not self.future.done():
             self.future.set_exception(Late(self.position, self.answer))

@@ -8,7 +8,7 @@ whole life and wakes its own poll; for others `poll` watches.
 In sync queues only what is on disk is visible, so an append to one is news only after the flush
 that covers it.
 
-Nothing here knows what a poll wants; it only knows which to retry.
+This module does not know what a poll waits for, only which to retry.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from rockgate.store.api.topics import Topic, WatchedTopics
 Result = TypeVar("Result")
 T = TypeVar("T")
 LOOKS_PER_TURN = 64
-"""Polls asked before others get their turn: a thousand may wait for one queue."""
+"""Polls retried before other work gets its turn: a thousand may wait for one queue."""
 SECONDS_PER_TURN = 0.005
-"""And not for longer than this: a filter may have to read much."""
+"""Time limit of the same: a filter may have to read much."""
 
 
 class Watcher(Protocol):
-    """Is notified of changes of a queue."""
+    """Notified of the changes of a queue."""
 
     def noted(self) -> None:
-        """Take note that the queue has changed.
+        """The queue has changed.
 
-        Called on the path of every append: it must be cheap, and neither watch nor unwatch.
+        Called on every append: it must be cheap, and neither watch nor unwatch.
         """
 
 
 class Poll(Generic[Result]):
-    """One waiting request. Whatever ends its future ends the poll."""
+    """One waiting request. Completing its future ends the poll."""
 
     __slots__ = ("_look", "_on_end", "_registry", "_timer", "future", "queues")
 
@@ -57,17 +57,17 @@ class Poll(Generic[Result]):
         self._look = look
         self._on_end = on_end
         self.queues: tuple[Queue, ...] = ()
-        """Those whose changes wake it."""
+        """The queues whose changes wake it."""
         self.future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self.future.add_done_callback(self._end)
         self._timer: Timer = registry.clock.call_later(wait_ms / 1000, self.look_last)
 
     def wake(self) -> None:
-        """Let it be asked again, soon."""
+        """Schedule a retry."""
         self._registry.wake_poll(self)
 
     def look(self, is_last: bool = False) -> None:
-        """Ask whether there is enough now, or take what there is if time is up."""
+        """Check whether there is enough data, or respond with what there is after the timeout."""
         if self.future.done():
             return
         try:
@@ -79,7 +79,7 @@ class Poll(Generic[Result]):
             self.future.set_result(result)
 
     def look_last(self) -> None:
-        """Take what there is: time is up."""
+        """Respond with what there is: the timeout has expired."""
         self.look(True)
 
     def _end(self, future: asyncio.Future[Result]) -> None:
@@ -90,12 +90,13 @@ class Poll(Generic[Result]):
 
 
 class PollRegistry:
-    """All polls that wait, and all who watch a queue."""
+    """All waiting polls, and all watchers."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock
         self._watchers: dict[Queue, dict[Watcher, None]] = {}
-        # Polls may be very many: an append only notes their queue, and they are woken in a turn.
+        # There may be very many polls: an append only records their queue, and they are woken in a
+        # turn of the loop.
         self._polls_of: dict[Queue, dict[Poll[Any], None]] = {}
         self._changed: dict[Queue, None] = {}
         self._topics: dict[bytes, dict[Queue, None]] = {}
@@ -110,7 +111,7 @@ class PollRegistry:
 
     @property
     def clock(self) -> Clock:
-        """Whose time ends a poll: the running loop's, unless a test has its own."""
+        """The clock of poll timeouts: the running loop's, unless a test has its own."""
         return self._clock or asyncio.get_running_loop()
 
     @property
@@ -133,7 +134,7 @@ class PollRegistry:
     # Watching
 
     def watch(self, queue: Queue, watcher: Watcher) -> None:
-        """Tell a watcher of every change of a queue, until `unwatch`."""
+        """Notify a watcher of every change of a queue, until `unwatch`."""
         self._add_listener(self._watchers, queue, watcher)
 
     def unwatch(self, queue: Queue, watcher: Watcher) -> None:
@@ -183,10 +184,10 @@ class PollRegistry:
         look: Callable[[bool], Result | None],
         on_end: Callable[[], None] | None = None,
     ) -> asyncio.Future[Result]:
-        """Wait until `look` has something to say, or `wait_ms` are over.
+        """Wait until `look` returns a result, or for `wait_ms`.
 
         `look` is called with False after a change of one of the queues, and returns None to wait
-        longer; with True when time is up, and then returns what there is.
+        longer; with True after the timeout, when it must return what there is.
         """
         poll = self.begin(wait_ms, look, on_end)
         poll.queues = tuple(queues)
@@ -202,7 +203,10 @@ class PollRegistry:
             self._remove_listener(self._polls_of, queue, poll)
 
     def finish(self) -> None:
-        """Answer every poll with what there is: the server stops, and none waits from now on."""
+        """Complete every poll with what there is:
+
+        the server is stopping, and none may wait from now on.
+        """
         self._is_finishing = True
         for poll in list(self._polls):
             poll.look_last()
@@ -210,14 +214,14 @@ class PollRegistry:
     # Waking
 
     def wake(self, queue: Queue) -> None:
-        """Note an append to a queue; called on every one, so it is cheap without waiters."""
+        """An append to a queue; called for each, so it is cheap without waiters."""
         if queue.is_sync:
             self._unflushed[queue] = None
         else:
             self.wake_changed(queue)
 
     def wake_changed(self, queue: Queue) -> None:
-        """Note that a queue shows something else than before."""
+        """The visible part of a queue has changed."""
         watchers = self._watchers.get(queue)
         if watchers:
             for watcher in watchers:
@@ -227,22 +231,22 @@ class PollRegistry:
             self._schedule()
 
     def wake_flushed(self, flushed: int) -> None:
-        """Note that everything before a position is on disk, so that sync queues show it."""
+        """Everything before a position is on disk, so sync queues show it."""
         if not self._unflushed:
             return
         for queue in list(self._unflushed):
             if queue.last_position < flushed:
-                # All of it is visible now; otherwise there is a flush to come.
+                # All of it is visible now; otherwise another flush will follow.
                 del self._unflushed[queue]
             self.wake_changed(queue)
 
     def wake_topic(self, topic_id: bytes) -> None:
-        """Note that a topic is gone, or another than it was, with all its queues."""
+        """A topic was deleted or recreated, with all its queues."""
         for queue in self._topics.get(topic_id, ()):
             self.wake_changed(queue)
 
     def wake_poll(self, poll: Poll[Any]) -> None:
-        """Let a poll be asked again in the next turn of the loop."""
+        """Retry a poll in the next turn of the loop."""
         self._woken[poll] = None
         self._schedule()
 

@@ -25,11 +25,11 @@ BOUNDS: Final = (
     5.0,
     10.0,
 )
-"""Upper bounds in seconds; what is longer than all of them is counted behind the last."""
+"""Upper bounds in seconds; the last bucket holds everything longer."""
 
 
 class Durations:
-    """How many durations fell into which bucket, and their sum."""
+    """How many durations fell into each bucket, and their sum."""
 
     __slots__ = ("bounds", "counts", "seconds")
 
@@ -39,11 +39,11 @@ class Durations:
         self.seconds = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one."""
+        """Count one duration."""
         self.counts[bisect_left(self.bounds, seconds)] += 1
         self.seconds += seconds
 
     @property
     def count(self) -> int:
-        """How many there were."""
+        """The number of durations."""
         return sum(self.counts)

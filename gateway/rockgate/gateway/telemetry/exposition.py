@@ -66,7 +66,7 @@ def _labels(metric: Metric, values: Sequence[str], more: str = "") -> str:
 
 
 def _escaped(value: str) -> str:
-    # A line separator that Python knows and the format does not would still end the line for some.
+    # Line separators that Python knows but the format does not would end the line for some parsers.
     text = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return text if text.isprintable() else text.encode("ascii", "backslashreplace").decode()
 

@@ -9,7 +9,7 @@ INTERVAL_SECONDS = 0.1
 
 
 class LoopWatch:
-    """Counts how late its timer rings: whatever held the loop up, held the timer up too."""
+    """Measures how late its timer fires: whatever delays the loop delays the timer too."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -28,6 +28,6 @@ class LoopWatch:
         self._timer = self._clock.call_later(INTERVAL_SECONDS, self._ring)
 
     def _ring(self) -> None:
-        # A timer may ring a little early.
+        # A timer may fire slightly early.
         self.lateness.add(max(0.0, self._clock.time() - self._due))
         self._arm()

@@ -17,7 +17,7 @@ _KIB = 1024
 
 
 class ProcessSource:
-    """Metrics of the process and its loop."""
+    """Metrics of the process and its event loop."""
 
     def __init__(self, loop: LoopWatch, started: float) -> None:
         self._loop = loop
@@ -25,7 +25,7 @@ class ProcessSource:
         self._version = _installed_version()
 
     def __call__(self, page: Exposition) -> Iterator[None]:
-        """Tell."""
+        """Collect the metrics."""
         page.add(metrics.INFO, 1, self._version)
         used = resource.getrusage(resource.RUSAGE_SELF)
         page.add(metrics.CPU, used.ru_utime + used.ru_stime)

@@ -18,4 +18,4 @@ RENAMED: Mapping[str, str] = {
     "rockgate_idempotent_producers": "rockgate_producers_remembered",
     "rockgate_group_lags_without_series": "rockgate_group_lags_not_shown",
 }
-"""The name that each had in 0.1, by its name now."""
+"""The name of each metric in 0.1, by its current name."""

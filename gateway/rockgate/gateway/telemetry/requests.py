@@ -6,7 +6,7 @@ from rockgate.gateway.telemetry.durations import Durations
 
 
 class ApiStats(Durations):
-    """What is known of the requests of one API: how long they took, and more."""
+    """Statistics of the requests of one API: latency, sizes, errors."""
 
     __slots__ = ("answer_bytes", "errors", "request_bytes")
 
@@ -15,7 +15,7 @@ class ApiStats(Durations):
         self.request_bytes = 0
         self.answer_bytes = 0
         self.errors: dict[int, int] = {}
-        """Answers by error code; those without one are not counted here."""
+        """Responses by error code; those without an error are not counted."""
 
     def count_error(self, code: int) -> None:
         """Count a response that carries an error."""
@@ -29,7 +29,7 @@ class RequestStats:
         self.apis: dict[int, ApiStats] = {}
 
     def of(self, api_key: int) -> ApiStats:
-        """The numbers of an API."""
+        """The statistics of an API."""
         stats = self.apis.get(api_key)
         if stats is None:
             stats = self.apis[api_key] = ApiStats()

@@ -1,7 +1,7 @@
 """Builds the `/metrics` page from its sources, in slices.
 
-A source writes what it knows and may pause: then others get their turn, if this one has taken long.
-A request that arrives while a page is being written gets that page.
+A source writes its metrics and may pause: then other work gets its turn, if this one has taken
+long. A request that arrives while a page is being written gets that page.
 """
 
 from __future__ import annotations

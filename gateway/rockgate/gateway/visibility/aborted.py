@@ -21,18 +21,18 @@ class TransactionIndex(Protocol):
     def aborted(
         self, topic_id: bytes, queue_id: int, offset: int, end: int
     ) -> Sequence[tuple[int, int, int]]:
-        """Return first offset, marker's offset and producer id of those that reach into a range."""
+        """Return first offset, marker offset and producer id of those that overlap a range."""
 
 
 class AbortedBatches:
-    """Returns whether the transaction of a batch was aborted."""
+    """Whether the transaction of a batch was aborted."""
 
     def __init__(self, topics: TopicLookup, transactions: TransactionIndex) -> None:
         self._topics = topics
         self._transactions = transactions
 
     def __call__(self, origin: Origin) -> bool:
-        """Whether a transactional batch is to be hidden."""
+        """Whether a transactional batch is hidden."""
         topic = self._topics.owner(origin.topic, origin.position)
         if topic is None:
             return False

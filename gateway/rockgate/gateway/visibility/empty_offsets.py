@@ -28,13 +28,13 @@ _SLICE_CHUNKS: Final = 200
 _ENDS: Final = tuple(
     bytes((DELAY_FORMAT, kind)) for kind in DelayChangeKind if kind is not DelayChangeKind.SCHEDULE
 )
-"""How changes begin that make no offset empty: passed over unread, as there are many."""
+"""Prefixes of changes that leave no offset empty: skipped without decoding, as there are many."""
 _OWN: Final = (SYSTEM_PREFIX, LEVELS_TOPIC)
-"""Topics in which everything waits, and that no group reads."""
+"""Internal topics of delayed messages, which no group reads."""
 
 
 class _Queue:
-    """What is known of one partition."""
+    """The empty offsets of one partition."""
 
     __slots__ = ("key", "offsets", "place")
 
@@ -70,18 +70,18 @@ class EmptyOffsets:
         topics.on_log_starts.append(self._forget_before)
 
     def count(self, topic_id: bytes, queue_id: int, first: int, end: int) -> int:
-        """Return how many offsets of a range hold nothing to be read."""
+        """Return how many offsets of a range hold no readable record."""
         queue = self._queues.get((topic_id, queue_id)) if self._queues else None
         return 0 if queue is None or first >= end else queue.offsets.count(first, end)
 
-    # What happens
+    # Changes
 
     def marked(self, key: tuple[bytes, int], offset: int) -> None:
-        """A marker stands at an offset."""
+        """A marker was appended at an offset."""
         self._queue(key).offsets.add(offset)
 
     def apply(self, change: Change) -> None:
-        """Learn which records are delayed; that they are delivered does not fill their offsets."""
+        """Note which records are delayed; delivery does not fill their offsets."""
         if change.body[:2] in _ENDS:
             return
         _, items = decode(change)
@@ -89,7 +89,7 @@ class EmptyOffsets:
             topic = self._topics.find_id(item.topic_id)
             if topic is None or topic.name.startswith(_OWN):
                 continue
-            # A replay may contain offsets before the log start, which are counted no more.
+            # A replay may contain offsets before the log start, which no longer count.
             start = topic.log_start(item.queue_id)
             offsets = [offset for offset, _ in item.waits if offset >= start]
             if offsets:

@@ -1,9 +1,9 @@
 """Open and aborted transactions by partition, and the last stable offset.
 
-A fold over batch entries, as docs/internals/transactions.md describes it. It knows nothing of
-transactional ids: a batch says by its own header that it belongs to a transaction of its producer,
-and a marker ends that. The producing handler and the coordinator tell it of what they have
-appended; a start learns the same from the log.
+A fold over batch entries, as docs/internals/transactions.md describes it. It does not use
+transactional ids: a batch header says that the batch belongs to a transaction of its producer, and
+a marker ends that. The Produce handler and the coordinator report what they have appended; at
+startup the same is read from the log.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Aborted(NamedTuple):
 
 
 class _Queue:
-    """What is known of one partition."""
+    """The transactions of one partition."""
 
     __slots__ = ("aborted", "ending", "key", "open", "place")
 
@@ -50,7 +50,7 @@ class _Queue:
         self.open: dict[int, int] = {}
         """First offsets by producer id, the oldest first."""
         self.ending: list[tuple[int, int]] = []
-        """First and last offsets of transactions whose marker readers may not see yet."""
+        """First and last offsets of transactions whose marker is not yet visible."""
         self.aborted: list[Aborted] = []
         """In the order of their markers."""
         self.place = -1
@@ -79,17 +79,17 @@ class StableOffsets:
         self._roster: Roster[_Queue] = Roster()
         self._queues: dict[tuple[bytes, int], _Queue] = {}
         self.transactional: Collection[tuple[bytes, int]] = self._queues.keys()
-        """Partitions with transactions, open or aborted; others need not be asked about."""
+        """Partitions with open or aborted transactions; others need no lookup."""
         self._by_producer: dict[int, set[tuple[bytes, int]]] = {}
         self.on_ended: list[Callable[[tuple[bytes, int], int], None]] = []
         """Called for each marker, with its partition and its offset, where there is no record."""
         topics.on_deleted.append(self._forget_topic)
         topics.on_log_starts.append(self._forget_before)
 
-    # What readers ask
+    # Queries
 
     def last_stable(self, topic_id: bytes, queue_id: int, high_watermark: int) -> int:
-        """Return the offset up to which every transaction has ended, as far as may be seen."""
+        """Return the last stable offset: every visible transaction before it has ended."""
         queue = self._queues.get((topic_id, queue_id))
         if queue is None:
             return high_watermark
@@ -103,7 +103,7 @@ class StableOffsets:
         return stable
 
     def aborted(self, topic_id: bytes, queue_id: int, offset: int, end: int) -> list[Aborted]:
-        """Return the aborted transactions that reach into a range of offsets, by their marker."""
+        """Return the aborted transactions that overlap a range of offsets, by their marker."""
         queue = self._queues.get((topic_id, queue_id))
         if queue is None or not queue.aborted:
             return []
@@ -119,7 +119,7 @@ class StableOffsets:
         """Return the partitions in which a producer has an open transaction."""
         return sorted(self._by_producer.get(producer_id, ()))
 
-    # What happens
+    # Changes
 
     def wrote(self, topic_id: bytes, queue_id: int, producer_id: int, offset: int) -> None:
         """A batch of a transaction was appended."""
@@ -141,7 +141,7 @@ class StableOffsets:
         is_abort: bool,
         high_watermark: int,
     ) -> None:
-        """A marker was appended; to readers it counts once they may see it."""
+        """A marker was appended; it counts for readers once it is visible."""
         for listener in self.on_ended:
             listener(key, offset)
         queue = self._queues.get(key)
@@ -185,7 +185,7 @@ class StableOffsets:
                 self._drop_if_empty(queue)
 
     def _forget_before(self, topic: Topic, starts: Mapping[int, int]) -> None:
-        """Forget aborted transactions of which nothing is left."""
+        """Drop aborted transactions of which no records are left."""
         if not self._queues:
             return
         for queue_id, log_start in starts.items():
@@ -197,10 +197,10 @@ class StableOffsets:
     # The fold
 
     def apply(self, change: Change) -> None:
-        """There are no entries of its own."""
+        """It has no entries of its own."""
 
     def apply_batch(self, change: Change) -> None:
-        """Learn from a batch of the log what its transaction has come to."""
+        """Apply a batch of the log to its transaction."""
         header = read_header(change.body)
         if not header.is_transactional:
             return
@@ -239,7 +239,7 @@ class StableOffsets:
                 yield 1 + len(piece.open) + len(piece.aborted), len(item), item
 
     def _pieces(self, queue: _Queue) -> Iterator[_Saved]:
-        """What is open at one moment, and then what was aborted, which only ever grows."""
+        """First the open transactions at one moment, then the aborted ones, which only grow."""
         opened = list(queue.open.items())
         count, saved_to = self._slice_cost, -1
         for at in range(0, len(opened), count):
@@ -271,7 +271,7 @@ class StableOffsets:
         known = queue.aborted[-1].last if queue.aborted else -1
         queue.aborted += [each for each in saved.aborted if each.last > known]
         for producer_id, first in saved.open:
-            # Of two pieces of one partition the later one knows better.
+            # Of two slices of one partition the later one is more recent.
             if queue.open.get(producer_id, -1) < first:
                 queue.open.pop(producer_id, None)
                 queue.open[producer_id] = first

@@ -55,7 +55,7 @@ def gather(*sources: Sequence[Given]) -> Gathered:
 
 
 def _deprecated(sources: Iterable[Sequence[Given]], problems: list[str]) -> dict[str, str]:
-    """The old names in use; a setting that is given under both of its names is a problem."""
+    """The deprecated names in use; a setting given under both of its names is a problem."""
     origins = {given.name: given.origin for source in sources for given in source}
     found = {old: origins[old] for old in RENAMED if old in origins}
     for old, origin in found.items():
@@ -68,7 +68,7 @@ def _deprecated(sources: Iterable[Sequence[Given]], problems: list[str]) -> dict
 
 
 def _resolve(source: Iterable[Given], problems: list[str]) -> dict[str, tuple[object, str]]:
-    """One source's settings by our own name; what is wrong with it goes to `problems`."""
+    """One source's settings by our own names; its problems are added to `problems`."""
     resolved: dict[str, tuple[object, str]] = {}
     used: dict[str, Given] = {}
     for given in source:
@@ -97,7 +97,7 @@ def _resolve(source: Iterable[Given], problems: list[str]) -> dict[str, tuple[ob
 
 
 def _scaled(given: object, scale: int) -> object:
-    """Kafka's number in our unit; a negative one means "no bound" on both sides and stays."""
+    """Kafka's number in our unit; a negative one means "unlimited" in both and stays."""
     if scale == 1:
         return given
     count = read(given, int, {})
@@ -121,7 +121,7 @@ def _unknown(given: Given) -> str:
         return f"{unknown} This is a section; set a key in it, such as {example}."
     near = difflib.get_close_matches(given.name, known, n=1, cutoff=0.6)
     if not near:
-        # A known key in the wrong section, or without one, is still near.
+        # A known key in the wrong section, or without one, is still suggested.
         last = given.name.rpartition(".")[2]
         near = [name for name, setting in SETTINGS.items() if setting.field == last][:1]
     hint = f"Did you mean {near[0]!r}?" if near else "Run `rockgate config` for a list."
@@ -131,7 +131,7 @@ def _unknown(given: Given) -> str:
 def _build(
     chosen: Mapping[str, object], origins: Mapping[str, str], problems: list[str]
 ) -> Config | None:
-    """The dataclasses; a section's own check may refuse a combination with a ValueError."""
+    """The dataclasses; a section's own check may reject a combination with a ValueError."""
     sections: dict[str, object] = {}
     for section, cls in get_type_hints(Config).items():
         mine = {

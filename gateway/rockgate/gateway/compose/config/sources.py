@@ -1,7 +1,7 @@
 """Where settings come from: a TOML file, the environment, the command line.
 
-Each yields what was given, by name and origin. Nothing is interpreted here: names may be unknown
-and values of the wrong kind, which gathering reports together with the origin.
+Each yields what was given, by name and origin. Nothing is interpreted at this point: unknown names
+and values of the wrong type are reported later, with their origin.
 """
 
 import re
@@ -16,9 +16,9 @@ from rockgate.gateway.runtime.errors import ConfigError
 CONFIG_VARIABLE = "ROCKGATE_CONFIG"
 FILE_BYTES_MAX = 1 << 20
 
-# Not settings: the file's own name, where clients find a server, what the pipeline, the tests and
-# the benchmarks go by, and what Docker links and Kubernetes put into the environment of every
-# container beside a service that is called rockgate.
+# Not settings: the path of the file, the addresses that clients use, variables of the pipeline, the
+# tests and the benchmarks, and those that Docker links and Kubernetes set in every container next
+# to a service called rockgate.
 _NOT_SETTINGS = re.compile(
     "ROCKGATE_(CONFIG|BOOTSTRAP_SERVER|BROKER|CONNECTOR_JARS|BUDGET|SEED|COMPAT_.*|BENCH_.*"
     "|SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_[0-9]+_(TCP|UDP)(_.*)?)"
@@ -35,7 +35,7 @@ class Given:
 
 
 def from_file(path: Path) -> Sequence[Given]:
-    """What a TOML file gives; tables and dotted keys alike become dotted names."""
+    """The settings of a TOML file; tables and dotted keys alike become dotted names."""
     try:
         with path.open("rb") as file:
             data = file.read(FILE_BYTES_MAX + 1)
@@ -71,7 +71,7 @@ def is_no_setting(variable: str) -> bool:
 
 
 def from_pairs(pairs: Sequence[str]) -> Sequence[Given]:
-    """What `--set KEY=VALUE` gives; the same key again replaces the earlier one."""
+    """The settings of `--set KEY=VALUE`; a repeated key replaces the earlier one."""
     found: dict[str, Given] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -82,7 +82,7 @@ def from_pairs(pairs: Sequence[str]) -> Sequence[Given]:
 
 
 def from_flags(flags: Mapping[str, tuple[str, str | None]]) -> Sequence[Given]:
-    """What other flags give: flag to (setting name, text); a flag not given has no text."""
+    """The settings of other flags: flag to (setting name, text); a flag not given has no text."""
     return [
         Given(name=name, value=text, origin=flag)
         for flag, (name, text) in flags.items()

@@ -1,8 +1,8 @@
 """Parsing and formatting of a single setting.
 
-A value comes as text (environment, flags) or as what TOML made of it. Every refusal is a ValueError
-whose message is the end of a sentence that starts with the setting's name: "wants a whole number,
-not 'many'".
+A value comes as text (environment, flags) or as what TOML made of it. Every rejection is a
+ValueError whose message ends a sentence that starts with the setting's name: "must be a whole
+number, not 'many'".
 """
 
 import re
@@ -34,7 +34,7 @@ def read(given: object, hint: object, units: Mapping[str, int]) -> object:
     if isinstance(given, str) and len(given) > VALUE_CHARS_MAX:
         raise ValueError(f"must not exceed {VALUE_CHARS_MAX:,} characters")
     if get_origin(hint) in (Union, UnionType):
-        # A value that may be absent is absent by not being given, or by the word `none`.
+        # An optional value is unset by not giving it, or by the word `none`.
         if isinstance(given, str) and given.strip().lower() == "none":
             return None
         (hint,) = (kind for kind in get_args(hint) if kind is not type(None))
@@ -46,14 +46,14 @@ def read(given: object, hint: object, units: Mapping[str, int]) -> object:
 
 
 def show(value: object) -> str:
-    """The text from which `read` makes the value again."""
+    """The text that `read` parses into this value."""
     if value is None:
         return "none"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def kind_of(hint: object) -> str:
-    """A word or two for people: what kind of value the setting takes."""
+    """The type of value that the setting accepts, for people."""
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (kind for kind in get_args(hint) if kind is not type(None))
     if get_origin(hint) is Literal:
@@ -66,7 +66,7 @@ def _whole_number(given: object, units: Mapping[str, int]) -> int:
         return given
     match = _NUMBER.fullmatch(given.strip()) if isinstance(given, str) else None
     wanted = f"an integer, optionally with a unit ({', '.join(units)})" if units else "an integer"
-    # 20 digits are past any 64-bit value, and int() of a long text would be slow.
+    # 20 digits exceed any 64-bit value, and int() of a long text would be slow.
     if match is None or len(match[1]) > 20 or (match[2] and match[2] not in units):
         raise ValueError(f"must be {wanted}, not {given!r}")
     return int(match[1]) * units.get(match[2], 1)

@@ -16,7 +16,7 @@ class BatchSource:
         self._threads = threads
 
     def __call__(self, page: Exposition) -> Iterator[None]:
-        """Tell."""
+        """Collect the metrics."""
         page.add(metrics.UNREADABLE, self._threads.unreadable_count)
         page.add(metrics.TOO_LARGE, self._threads.too_large_count)
         yield

@@ -1,6 +1,6 @@
 """Metrics of the Kafka listener: requests, connections, throttling, topics, groups and lag.
 
-Topics and groups are many, so they are walked over with pauses, and only some have series.
+There may be many topics and groups, so they are collected in slices, and only some have series.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rockgate.store.state.topic import Topic
 from rockgate.store.store import Store
 
 _PIECE = 100
-"""Queues or offsets counted before others may get their turn."""
+"""Queues or offsets counted before other work gets its turn."""
 
 
 class RequestSource:
@@ -43,7 +43,7 @@ class RequestSource:
         self._throttling = throttling
 
     def __call__(self, page: Exposition) -> Iterator[None]:
-        """Tell."""
+        """Collect the metrics."""
         for key, stats in sorted(self._stats.apis.items()):
             api = APIS[ApiKey(key)].name
             page.add_durations(metrics.REQUESTS, stats, api)
@@ -80,7 +80,7 @@ class TopicSource:
         store.topics.on_deleted.append(traffic.forget)
 
     def __call__(self, page: Exposition) -> Iterator[None]:
-        """Tell, topic by topic."""
+        """Collect the metrics, topic by topic."""
         count = 0
         for topic in self._catalog:
             count += 1
@@ -106,24 +106,24 @@ class TopicSource:
 
 
 class _Lag(NamedTuple):
-    """How far a group is behind in a topic; they compare by that."""
+    """The lag of a group in a topic; instances compare by it."""
 
     records: int
-    """What it can still read."""
+    """Records that the group can still read."""
     offsets: int
-    """The distance to the end, which is more where offsets hold nothing."""
+    """The distance to the end, which is larger where offsets hold no record."""
     group: str
     topic: str
 
 
 class _Lags:
-    """The lags met so far: all of them added up, and the largest."""
+    """The lags so far: their sum, and the largest."""
 
     def __init__(self, listed_max: int) -> None:
         self._listed_max = listed_max
         self.count = self.records = self.offsets = 0
         self.largest: list[_Lag] = []
-        """A heap, its least at the top."""
+        """A min-heap."""
 
     def add(self, lag: _Lag) -> None:
         self.count += 1
@@ -147,13 +147,13 @@ class GroupSource:
         self._groups_max = config.groups_max
 
     def __call__(self, page: Exposition) -> Iterator[None]:
-        """Tell, group by group."""
+        """Collect the metrics, group by group."""
         states = Counter[str]({state.value: 0 for state in GroupState})
         lags = _Lags(self._groups_max)
         for name in list(self._groups.names()):
             view = self._groups.describe(name)
             if view is None:
-                # It was deleted while others were read.
+                # It was deleted during the collection.
                 continue
             states[view.state.value] += 1
             yield from self._behind(name, lags)
@@ -173,7 +173,7 @@ class GroupSource:
             yield
 
     def _behind(self, group: str, lags: _Lags) -> Iterator[None]:
-        """Find the lag of a group by topic; what it has of topics that are gone does not count.
+        """Find the lag of a group by topic; offsets in deleted topics do not count.
 
         Offsets may be committed and topics deleted at every pause.
         """

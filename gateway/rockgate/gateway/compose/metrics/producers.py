@@ -9,7 +9,7 @@ from rockgate.gateway.telemetry.exposition import Exposition
 
 
 class RememberedSource:
-    """Tells how much that is."""
+    """Metrics of the state retained for clients."""
 
     def __init__(self, *, producers: Sized, transactions: Sized, progress: Sized) -> None:
         self._counted = (
@@ -19,7 +19,7 @@ class RememberedSource:
         )
 
     def __call__(self, page: Exposition) -> Iterator[None]:
-        """Tell."""
+        """Collect the metrics."""
         for metric, things in self._counted:
             page.add(metric, len(things))
         yield

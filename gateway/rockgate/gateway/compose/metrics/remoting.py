@@ -54,7 +54,7 @@ class RequestSource:
 
 
 class BrokerSource:
-    """Metrics of what the broker does besides answering."""
+    """Metrics of the broker's background work."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class BrokerSource:
         self._dead_letters = dead_letters
 
     def __call__(self, page: Exposition) -> Iterator[None]:
-        """Tell."""
+        """Collect the metrics."""
         page.add(metrics.REMOTING_GROUPS, len(self._clients.producer_groups()), "producer")
         page.add(metrics.REMOTING_GROUPS, self._clients.group_count, "consumer")
         page.add(metrics.PULL_HITS, self._puller.hit_count)

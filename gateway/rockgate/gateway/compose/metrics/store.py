@@ -12,7 +12,7 @@ from rockgate.store.store import Store
 
 
 class Failing(Protocol):
-    """What does things now and then, each with a name, and counts those that failed."""
+    """Periodic steps with names, whose failures are counted."""
 
     def failures(self) -> Iterator[tuple[str, int]]:
         """Return every name and how often it has failed."""
@@ -25,7 +25,7 @@ class UpkeepSource:
         self._steps = steps
 
     def __call__(self, page: Exposition) -> Iterator[None]:
-        """Tell."""
+        """Collect the metrics."""
         for steps in self._steps:
             for name, count in steps.failures():
                 page.add(metrics.UPKEEP_FAILURES, count, name)
@@ -41,7 +41,7 @@ class StoreSource:
         store.attach(on_synced=self._fsyncs.add)
 
     def __call__(self, page: Exposition) -> Iterator[None]:
-        """Tell."""
+        """Collect the metrics."""
         store, flusher = self._store, self._store.flusher
         page.add(metrics.LOG_START, store.log.start)
         page.add(metrics.LOG_END, store.log.end)
