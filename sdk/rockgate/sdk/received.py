@@ -33,7 +33,6 @@ from rockgate.sdk.results import Queue
 
 INFLATED_SIZE_MAX: Final = 64 << 20
 """What one compressed body may become."""
-NO_DELAY: Final = "0"
 MS_DIGITS_MAX: Final = 14
 """Of milliseconds that a calendar has."""
 NOWHERE: Final = pack_host(bytes(4), 0)
@@ -226,19 +225,19 @@ class Received:
 
     @property
     def delayed_from(self) -> datetime | None:
-        """When a delayed message began to wait; None if it did not, or is redelivered.
+        """When a delayed message began to wait; None if it did not, or if that is not known.
 
-        The time is the broker's where that says it, else when the producer sent the message.
+        The time is the broker's where the broker records it, else when the producer sent the
+        message. It is not known of a redelivered message or a dead letter, whose properties are
+        about the last wait, nor of a transaction, whose message waits from its commit on.
         """
         found = self.properties
-        enqueued = found.get(names.TIMER_ENQUEUE_MS, "")
-        is_level = found.get(names.DELAY_LEVEL, NO_DELAY) != NO_DELAY
-        # A retry has waited as well, and what is said of that is not about the message itself.
-        if self._read.reconsume_times or not (enqueued or is_level or names.WAITED_AT in found):
+        if self._read.reconsume_times:
             return None
-        if enqueued.isascii() and enqueued.isdecimal() and len(enqueued) <= MS_DIGITS_MAX:
-            return _time(int(enqueued))
-        return self.born_at
+        if (enqueued_ms := _number(found.get(names.TIMER_ENQUEUE_MS, ""))) is not None:
+            return _time(enqueued_ms)
+        is_delayed = names.WAITED_AT in found or _number(found.get(names.DELAY_LEVEL, ""))
+        return self.born_at if is_delayed and names.PRODUCER_GROUP not in found else None
 
     # Settling it
 
@@ -321,6 +320,12 @@ def _envelope(data: Buffer, at: int) -> Entry:
     if read.is_batch:
         raise MalformedContent(f"Message at byte {at} is a batch.")
     return read
+
+
+def _number(text: str) -> int | None:
+    """A number as a property has it; None if it is none, or more than a time has digits."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= MS_DIGITS_MAX
+    return int(text) if is_number else None
 
 
 def _time(ms: int) -> datetime:

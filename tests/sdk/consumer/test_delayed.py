@@ -12,12 +12,13 @@ from tests.gateway.server import RunningServer
 from rockgate.protocol import entry
 from rockgate.protocol.entry import pack_host, pack_properties
 from rockgate.protocol.remoting.message import encode
-from rockgate.sdk import Consumer, ConsumerSettings, Message, Producer, Received, Start
+from rockgate.sdk import Consumer, ConsumerSettings, Message, Outcome, Producer, Received, Start
 from rockgate.sdk.received import read_one
 
 BORN = datetime(2026, 1, 1, tzinfo=UTC)
 ENQUEUED = datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)
 HERE = pack_host(bytes(4), 0)
+DEAD = "%DLQ%patient"
 
 
 def ms(at: datetime) -> int:
@@ -53,8 +54,13 @@ def received(properties: Mapping[str, str], reconsume_times: int = 0) -> Receive
         ({"__ORIGIN": "00:0:0"}, BORN),  # rockgate
         ({"DELAY": "3", "REAL_TOPIC": "orders"}, BORN),  # a level, on Apache's brokers
         ({"TIMER_ENQUEUE_MS": str(ms(ENQUEUED)), "TIMER_OUT_MS": "1"}, ENQUEUED),  # a time, on 5.x
-        ({"TIMER_ENQUEUE_MS": "soon"}, BORN),
-        ({"TIMER_ENQUEUE_MS": "9" * 40}, BORN),
+        ({"DELAY": "soon"}, None),  # no level: brokers deliver such a message at once
+        ({"DELAY": "-1"}, None),
+        ({"DELAY": "00"}, None),
+        ({"__ORIGIN": "00:0:0", "PGROUP": "shop"}, None),  # waits from a commit that is not told
+        ({"TIMER_ENQUEUE_MS": "soon"}, None),
+        ({"TIMER_ENQUEUE_MS": "9" * 40}, None),
+        ({"TIMER_ENQUEUE_MS": "9" * 40, "DELAY": "3"}, BORN),
     ],
 )
 def test_when_a_message_began_to_wait_is_read_from_what_brokers_leave_on_it(
@@ -76,10 +82,16 @@ def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield "{}:{}".format(*running.address("namesrv"))
 
 
+async def committed(_: Received) -> Outcome:
+    return Outcome.COMMIT
+
+
 async def test_a_delayed_message_says_since_when_and_others_do_not(name_server: str) -> None:
     began = datetime.now(UTC)
-    async with Producer(name_server, group="shop") as producer:
+    async with Producer(name_server, group="shop", checker=committed) as producer:
         await producer.send(Message("waits", b"now"))
+        async with producer.transaction(Message("waits", b"paid", delay=1)):
+            pass  # its wait begins with the commit, which no property tells
         await producer.send(Message("waits", b"level", delay=1))
         await producer.send(Message("waits", b"time", delay=timedelta(seconds=1)))
     sent = datetime.now(UTC)
@@ -91,10 +103,17 @@ async def test_a_delayed_message_says_since_when_and_others_do_not(name_server: 
     ):
         async for message in consumer:
             found[message.body, message.tries] = message
-            if len(found) == 4:
-                break
             if message.body == b"level" and message.tries == 1:
                 await message.retry()
+            if message.body == b"time":
+                await message.dead_letter()
+            if len(found) == 5:
+                break
+        letters = Consumer(name_server, group="undertaker", topics=[DEAD], settings=settings)
+        async with letters:
+            letter = await anext(letters)
+    assert (letter.body, letter.delayed_from) == (b"time", None)
+    assert found[b"paid", 1].delayed_from is None
     assert found[b"now", 1].delayed_from is None
     assert found[b"level", 2].delayed_from is None
     slack = timedelta(milliseconds=1)
