@@ -11,6 +11,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "docs/reference/compatibility.md"
 RESULTS = "compat-tests/results.json"
+COMMANDS = "compat-tests/rocketmq-tools/commands.json"
 COMPAT = "compat-tests"
 
 HEAD = """\
@@ -44,6 +45,7 @@ def render() -> str:
     parts = [HEAD, "\n".join(client_lines(results)), "\n".join(matrix_lines(results))]
     parts += ["\n".join(sdk_lines(results))]
     parts += ["\n".join(lines) for lines in own_lists(results)]
+    parts += ["\n".join(command_lines(load_commands(ROOT / COMMANDS)))]
     parts += ["\n".join(not_run_lines(results)), "\n".join(not_yet_lines())]
     return "\n".join(f"{part.rstrip()}\n" for part in parts if part)
 
@@ -131,6 +133,53 @@ def own_lists(results: Results) -> Iterator[list[str]]:
                 lines = [f"## {title}: {name}\n", "| what | passed |", "|---|:-:|"]
                 lines += [f"| {what} | {cell_text(cell)} |" for what, cell in cells.items()]
                 yield lines
+
+
+COMMAND_HEAD = """\
+## mqadmin, command by command
+
+Every command of the tool is run on the server and on the Apache broker of its version, in the same
+state and with the same words
+([commands.toml](../../compat-tests/rocketmq-tools/commands.toml)).
+
+- **same**: both do it, and what they print has the same meaning.
+- **refused**: the broker does it; we answer with a text that says why we do not.
+- **neither**: the broker, started by itself and with its defaults, refuses it as well.
+- **differs**: both do it, in the way that the last column describes.
+"""
+
+
+def load_commands(path: Path) -> Results:
+    """The outcomes of mqadmin's commands by version."""
+    if not path.is_file():
+        return {}
+    found: Results = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def command_lines(versions: Results) -> Iterator[str]:
+    """What became of each command of mqadmin, beside the versions of the tool."""
+    if not versions:
+        return
+    yield COMMAND_HEAD
+    for version, entry in versions.items():
+        count = len({row["run"].split()[0] for row in entry["rows"]})
+        yield f"- {version}: {count} commands, {entry['date']}"
+    yield f"\n| command | {' | '.join(versions)} | why |"
+    yield f"|---|{'---|' * len(versions)}---|"
+    rows = [
+        (each["run"].split()[0], name, each) for name in versions for each in versions[name]["rows"]
+    ]
+    for command in sorted({command for command, _, _ in rows}, key=str.lower):
+        cells = []
+        for version in versions:
+            found = [row["outcome"] for name, of, row in rows if (name, of) == (command, version)]
+            cells.append(", ".join(dict.fromkeys(found)) or "-")
+        whys = dict.fromkeys(
+            row["why"] for name, _, row in rows if name == command and "why" in row
+        )
+        why = "; ".join(whys).replace("|", chr(92) + "|")
+        yield f"| `{command}` | {' | '.join(cells)} | {why} |"
 
 
 def not_run_lines(results: Results) -> Iterator[str]:
