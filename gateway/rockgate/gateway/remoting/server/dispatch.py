@@ -151,7 +151,7 @@ def failed(command: Command, caller: Caller, error: Exception) -> Command:
 
 
 def _unsupported(command: Command) -> Command:
-    return Command(
-        ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
-        remark=f" request type {command.code} not supported",
-    )
+    # Rare, and not needed to start.
+    from rockgate.gateway.remoting.server.unsupported import remark
+
+    return Command(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark(command.code))
