@@ -117,6 +117,12 @@ def _end(world: Loaded) -> list[bytes]:
     return [frame(R.END_TRANSACTION, fields)]
 
 
+def _resume(world: Loaded) -> list[bytes]:
+    answers = _halves(world)
+    id_ = answers[2].fields.get("msgId", "") if len(answers) > 2 else "0" * 32
+    return [frame(R.RESUME_CHECK_HALF_MESSAGE, {"msgId": id_})]
+
+
 def _letters(code: RequestCode, fields: dict[str, object]) -> Request:
     def make(world: Loaded) -> list[bytes]:
         _dead(world)
@@ -166,6 +172,7 @@ REQUESTS: tuple[Request, ...] = (
         is_changing=True,
     ),
     _of(R.END_TRANSACTION, "one of 2,000", _end, is_changing=True),
+    _of(R.RESUME_CHECK_HALF_MESSAGE, "one of 2,000", _resume),
     _letters(R.LIST_DEAD_LETTER_QUEUES, {}),
     _letters(R.READ_DEAD_LETTERS, {"group": DEAD_GROUP, "limit": 10_000, "preview": 1 << 16}),
     _letters(R.RESEND_DEAD_LETTER, {"group": DEAD_GROUP, "offset": 0, "again": "true"}),

@@ -98,6 +98,17 @@ REQUESTS: tuple[Request, ...] = (
     Request(name="46 CHECK_CLIENT_CONFIG, 85 KB of rules", listener="remoting", make=_check),
     row(R.GET_TOPIC_CONFIG, {"topic": WIDE}),
     row(R.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": GROUP_OF_ALL}),
+    row(
+        R.QUERY_CORRECTION_OFFSET,
+        {"topic": WIDE, "compareGroup": GROUP_OF_ALL, "filterGroups": TEXT},
+        what="10,000 queues, 60 KB of groups",
+    ),
+    row(
+        R.UPDATE_AND_GET_GROUP_FORBIDDEN,
+        {"topic": "forbidden", "group": "g", "readable": False},
+        is_changing=True,
+    ),
+    row(R.GET_BROKER_HA_STATUS),
     row(R.GET_BROKER_CONFIG),
     Request(
         name="25 UPDATE_BROKER_CONFIG, 50 KB",

@@ -26,6 +26,7 @@ from rockgate.gateway.kafka.quotas.entities import NAME_CHARS_MAX
 from rockgate.gateway.kafka.transactions import changes as transactions
 from rockgate.gateway.kafka.transactions.transaction import Offset, ProducerIdAndEpoch
 from rockgate.gateway.remoting.admin import resent
+from rockgate.gateway.remoting.groups import forbidden
 from rockgate.gateway.remoting.groups import settings as groupsettings
 from rockgate.gateway.remoting.pop import assignment
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
@@ -234,6 +235,11 @@ def request_modes(fold: Any) -> Bodies:
     return keyed(assignment.MODES_TOPIC, items)
 
 
+def forbidden_reads(fold: Any) -> Bodies:
+    items = [((name(n, 262), name(n, 255)), forbidden.READ_BIT) for n in range(1_000)]
+    return keyed(forbidden.TOPIC, items)
+
+
 FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
     "epochs": epochs,
     "topics": topics,
@@ -252,6 +258,7 @@ FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
     "empty offsets": empty_offsets,
     "in flight": in_flight,
     "request modes": request_modes,
+    "forbidden reads": forbidden_reads,
 }
 LARGEST: Final = {
     "topics": CONFIG_SIZE_MAX + NAME_SIZE_MAX,

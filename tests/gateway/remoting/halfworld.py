@@ -12,6 +12,8 @@ from rockgate.gateway.remoting.groups.clients import Client, Clients
 from rockgate.gateway.remoting.messages.check_back import CheckBacks
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.server.config import RemotingConfig
+from rockgate.gateway.transcode.lookup import MessageLookup
+from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.store.api.append import Draft, Intake
 from rockgate.store.api.queues import Queue
 from rockgate.store.config import StoreConfig
@@ -59,6 +61,11 @@ class HalfWorld(RemotingWorld):
             clock=self.clock,
             config=self.remoting,
             store_host=bytes(8),
+        )
+        self.lookup = MessageLookup(
+            self.store.lookup,
+            self.store.reader.high_watermark,
+            Transcoder(cache_bytes_max=1 << 20, message_bytes_max=1 << 24),
         )
         self.store.retention.keep(self.undecided)
         self._callers = 0

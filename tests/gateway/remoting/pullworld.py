@@ -11,6 +11,7 @@ from tests.gateway.fakes import HandClock, turns
 from tests.gateway.remoting.world import Everybody, FakeCaller, RemotingWorld
 
 from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.groups.forbidden import ForbiddenReads
 from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets, Resets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
@@ -41,7 +42,8 @@ class PullWorld(RemotingWorld):
 
     def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
         self.settings = GroupSettings(journal)
-        return [self.settings.fold]
+        self.forbidden = ForbiddenReads(journal)
+        return [self.settings.fold, self.forbidden.fold]
 
     def open(self) -> None:
         super().open()
@@ -63,6 +65,7 @@ class PullWorld(RemotingWorld):
             queues=self.store.queues,
             clients=Clients(Everybody(), 10**9),
             settings=self.settings,
+            forbidden=self.forbidden,
             offsets=ConsumerOffsets(
                 self.store.progress, Everybody(), Resets(self.poll_registry.wake_changed)
             ),

@@ -16,6 +16,7 @@ from rockgate.gateway.remoting.admin.empty_offsets import EmptyOffsetsAdmin
 from rockgate.gateway.remoting.admin.halves import HalfAdmin
 from rockgate.gateway.remoting.admin.resent import Resent
 from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.groups.forbidden import ForbiddenReads
 from rockgate.gateway.remoting.groups.locks import Locks
 from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets, Resets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
@@ -58,6 +59,7 @@ class RemotingFolds:
     resent: Resent
     in_flight: MessagesInFlight
     modes: RequestModes
+    forbidden: ForbiddenReads
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> RemotingFolds:
@@ -68,6 +70,7 @@ class RemotingFolds:
             resent=Resent(journal),
             in_flight=MessagesInFlight(topics),
             modes=RequestModes(journal),
+            forbidden=ForbiddenReads(journal),
         )
 
     def all(self) -> list[Fold]:
@@ -78,6 +81,7 @@ class RemotingFolds:
             self.resent.fold,
             self.in_flight,
             self.modes.fold,
+            self.forbidden.fold,
         ]
 
 

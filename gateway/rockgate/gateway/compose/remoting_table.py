@@ -125,14 +125,21 @@ def _groups(services: RemotingServices) -> GroupRequests:
         clients=services.clients,
         progress=store.progress,
         topics=store.topics,
+        queues=store.queues,
         durability=services.durability,
         forget=services.receipts.forget_group,
+        forbidden=services.folds.forbidden,
     )
 
 
 def _halves(services: RemotingServices) -> HalfRequests:
     soon = asyncio.get_running_loop().call_soon
-    return HalfRequests(halves=services.halves, durability=services.durability, soon=soon)
+    return HalfRequests(
+        halves=services.halves,
+        lookup=services.lookup,
+        durability=services.durability,
+        soon=soon,
+    )
 
 
 def _pulls(services: RemotingServices) -> Pulls:
@@ -143,6 +150,7 @@ def _pulls(services: RemotingServices) -> Pulls:
         queues=store.queues,
         clients=services.clients,
         settings=services.folds.settings,
+        forbidden=services.folds.forbidden,
         offsets=services.offsets,
         poll_registry=services.poll_registry,
         count_max=config.pull_messages_max,
@@ -241,6 +249,10 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST: f.groups.update_many,
         RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER: f.groups.subscription,
         RequestCode.QUERY_CONSUME_TIME_SPAN: f.offsets.time_spans,
+        RequestCode.QUERY_CORRECTION_OFFSET: f.groups.correction,
+        RequestCode.UPDATE_AND_GET_GROUP_FORBIDDEN: f.groups.forbid,
+        RequestCode.RESUME_CHECK_HALF_MESSAGE: f.halves.resume,
+        RequestCode.GET_BROKER_HA_STATUS: f.broker.ha_status,
         **_pop_table(f),
         **_own_table(f),
     }

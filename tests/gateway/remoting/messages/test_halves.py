@@ -102,7 +102,10 @@ def end(world: HalfWorld, offset: int, decision: int, *, flag: int = 0) -> Any:
         commit_or_rollback=decision,
     )
     requests = HalfRequests(
-        halves=world.halves, durability=Durability(world.store), soon=lambda work: work()
+        halves=world.halves,
+        lookup=world.lookup,
+        durability=Durability(world.store),
+        soon=lambda work: work(),
     )
     caller: Any = world.producer()
     return requests.end(Command(37, headers.write(header), flag=flag), caller)
@@ -314,7 +317,9 @@ def test_whoever_waits_for_a_commit_waits_as_for_a_send_to_that_topic(is_sync: b
     config = {"flush.messages": "1"} if is_sync else {}
     world.store.topics.set_config({world.store.topics.get("orders"): config})
     noting = Noting(world.store)
-    requests = HalfRequests(halves=world.halves, durability=noting, soon=lambda work: work())
+    requests = HalfRequests(
+        halves=world.halves, lookup=world.lookup, durability=noting, soon=lambda work: work()
+    )
 
     def end_one(offset: int, flag: int) -> object:
         header = EndTransactionHeader(
@@ -347,6 +352,7 @@ class Turns:
         self.soon: list[Callable[[], None]] = []
         self.requests = HalfRequests(
             halves=self.world.halves,
+            lookup=self.world.lookup,
             durability=Durability(self.world.store),
             soon=self.soon.append,
         )

@@ -180,15 +180,30 @@ class Halves:
             half.check_count,
         )
 
+    def resume(self, view: memoryview) -> Half:
+        """Store what was given up as a half message again; it is checked from the start."""
+        stored = _stored(view)
+        group = get_property(stored.properties, GROUP)
+        if group is None or get_property(stored.properties, _REAL_TOPIC) is None:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR, "Message does not name its producer group and topic."
+            )
+        queue = self._queue()
+        draft = _draft(stored, queue, stored.properties, TRANSACTION_PREPARED)
+        change = Prepared(draft.offset, group.decode(), _immunity(stored.properties))
+        self._appender.placed_with(queue, draft, HALF_TOPIC, encode(change))
+        half = self.undecided.find(draft.offset)
+        assert half is not None, "a half message that was appended is known"
+        for watch in self.on_prepared:
+            watch(half)
+        return half
+
     def read(self, offset: int) -> StoredHalf:
         """Return an undecided half message from the log."""
         queue = self._queue()
         unit = queue.find(offset)
         assert unit is not None, "an undecided half message is kept"
-        view = self._reader.entry(queue, unit).entry
-        entry = envelope.read(view)
-        body = view[entry.body_at : entry.body_at + entry.body_size]
-        return StoredHalf(entry, body, envelope.properties_of(view, entry))
+        return _stored(self._reader.entry(queue, unit).entry)
 
     def _undecided(self, offset: int, group: str) -> Half | None:
         half = self.undecided.find(offset)
@@ -212,6 +227,12 @@ class Halves:
 
     def _append(self, change: Decided) -> None:
         self._appender.append_state(HALF_TOPIC, encode(change))
+
+
+def _stored(view: memoryview) -> StoredHalf:
+    entry = envelope.read(view)
+    body = view[entry.body_at : entry.body_at + entry.body_size]
+    return StoredHalf(entry, body, envelope.properties_of(view, entry))
 
 
 def _state(body: bytes) -> Intake:

@@ -1,4 +1,4 @@
-"""The broker: 28 runtime info, 26 and 25 config, 27, 306, 316, 329 cleanup.
+"""The broker: 28 runtime info, 26 and 25 config, 27, 306, 316, 329 cleanup, 907 slaves.
 
 Behaviour
 - Cleanup (old files, unused queues and topics) is automatic, by the settings of topics and server.
@@ -16,6 +16,7 @@ from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.protocol.remoting import javajson
+from rockgate.protocol.remoting.bodies.queues import HaStatus
 from rockgate.protocol.remoting.bodies.topics import KeyValues
 from rockgate.protocol.remoting.codes import VERSION, ResponseCode
 from rockgate.protocol.remoting.command import Command
@@ -70,6 +71,11 @@ class BrokerRequests:
         """25: what it says already is fine, and nothing else is set."""
         refuse_changes(command.body, self._settings())
         return Command(ResponseCode.SUCCESS)
+
+    def ha_status(self, command: Command, caller: Caller) -> Reply:
+        """907: a master without slaves."""
+        status = HaStatus(master=True, master_commit_log_max_offset=self._store.log.end)
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(status))
 
     def tidy_up(self, command: Command, caller: Caller) -> Reply:
         """27, 306, 316, 329: the server does it by itself."""

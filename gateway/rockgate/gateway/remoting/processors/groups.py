@@ -1,8 +1,14 @@
-"""Groups: 200, 225 set, 201 all, 207 delete, 352 one; 343, 345 what it reads.
+"""Groups: 200, 225 set, 201 all, 207 delete, 352 one; 343, 345, 353 what it reads; 308.
 
 Behaviour
 - A group need not be set before it consumes: it has RocketMQ's defaults.
 - 207 with cleanOffset also deletes the group's progress; a group with members keeps it.
+- 353 forbids a group to read a topic, or allows it again: pulls get NO_PERMISSION.
+- 308 has for each queue the lowest offset of the groups that read it, or the largest number where
+  the group that is compared with them is behind all of them.
+
+Departs from RocketMQ
+- 308 leaves the groups that are not to count as they are; RocketMQ deletes their offsets.
 """
 
 from __future__ import annotations
@@ -14,13 +20,14 @@ from itertools import chain, islice
 import msgspec
 
 from rockgate.gateway.remoting.groups.clients import Clients
+from rockgate.gateway.remoting.groups.forbidden import ForbiddenReads
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS, joined, keyed
 from rockgate.gateway.remoting.server.names import check_group as check_name
-from rockgate.gateway.remoting.server.names import group_of
+from rockgate.gateway.remoting.server.names import check_topic, group_of
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode import names
@@ -31,19 +38,25 @@ from rockgate.protocol.remoting.bodies.clients import (
     SubscriptionAnswer,
     SubscriptionGroupConfig,
 )
+from rockgate.protocol.remoting.bodies.queues import CorrectionOffsets, GroupForbidden
 from rockgate.protocol.remoting.bodies.topics import TopicList
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.clients import DeleteGroupHeader
 from rockgate.protocol.remoting.headers.offsets import (
     AllGroupsHeader,
+    CorrectionOffsetHeader,
+    GroupForbiddenHeader,
     GroupHeader,
     SubscriptionByConsumerHeader,
 )
+from rockgate.protocol.remoting.javajson import Keyed
 from rockgate.store.api.progress import Progress, check_group
-from rockgate.store.api.topics import TopicLookup
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.topics import Topic, TopicLookup
 
 SETTINGS_BYTES_MAX = 16_384
+OFFSET_MAX = 2**63 - 1
 LIST_BYTES_MAX = 1 << 20
 """Of one list: some two thousand groups."""
 """Of one group's settings; RocketMQ's own have about 500."""
@@ -70,10 +83,14 @@ class GroupRequests:
         clients: Clients,
         progress: Progress,
         topics: TopicLookup,
+        queues: Queues,
         durability: Durability,
         forget: Callable[[str], None],
+        forbidden: ForbiddenReads,
     ) -> None:
         self._forget = forget
+        self._forbidden = forbidden
+        self._queues = queues
         self._settings = settings
         self._clients = clients
         self._progress = progress
@@ -130,8 +147,8 @@ class GroupRequests:
             first = max(0, asked.group_seq)
             chosen = islice(found, first, first + asked.max_group_num)
         body = await joined(
-            b'{"dataVersion":%b,"forbiddenTable":{},"subscriptionGroupTable":{'
-            % javajson.encode(DataVersion()),
+            b'{"dataVersion":%b,"forbiddenTable":%b,"subscriptionGroupTable":{'
+            % (javajson.encode(DataVersion()), javajson.encode(self._forbidden.by_group())),
             map(self._row, chosen),
             b"}}",
             instead="request pages (maxGroupNum), or group by group (GET_SUBSCRIPTIONGROUP_CONFIG)",
@@ -154,6 +171,7 @@ class GroupRequests:
         asked = headers.read(command, DeleteGroupHeader)
         group = group_of(asked.group_name)
         self._settings.remove(group)
+        self._forbidden.forget(asked.group_name)
         if asked.clean_offset and self._clients.consumer_group(group) is None:
             self._progress.delete_groups([group])
             self._forget(group)
@@ -171,6 +189,53 @@ class GroupRequests:
         return Command(
             ResponseCode.SUCCESS, body=javajson.encode(TopicList(topic_list=sorted(found)))
         )
+
+    def forbid(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """353: may a group read a topic?"""
+        asked = headers.read(command, GroupForbiddenHeader)
+        check_name(asked.group)
+        check_topic(asked.topic)
+        if asked.readable is not None:
+            self._forbidden.set(asked.topic, asked.group, is_forbidden=not asked.readable)
+        answer = GroupForbidden(
+            group=asked.group,
+            topic=asked.topic,
+            readable=not self._forbidden.has((asked.topic, asked.group)),
+        )
+        return self._durability.after_changes(
+            Command(ResponseCode.SUCCESS, body=javajson.encode(answer))
+        )
+
+    def correction(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """308: how far the slowest groups of a topic are, queue by queue."""
+        asked = headers.read(command, CorrectionOffsetHeader)
+        topic = self._topics.find(names.to_store(asked.topic))
+        left_out = {names.to_store(each) for each in (asked.filter_groups or "").split(",")}
+        return self._correction(topic, left_out, group_of(asked.compare_group))
+
+    async def _correction(self, topic: Topic | None, left_out: set[str], compared: str) -> Reply:
+        lowest: dict[int, int] = {}
+        queues = [] if topic is None else list(self._queues.of(topic.id))
+        share = TimeSlice(TURN_SECONDS)
+        for group in list(self._progress.groups()) if queues else ():
+            for queue in queues if group not in left_out else ():
+                offset = self._offset(group, queue)
+                if offset is not None:
+                    lowest[queue.queue_id] = min(offset, lowest.get(queue.queue_id, offset))
+                if share.is_over():
+                    await asyncio.sleep(0)
+                    share = TimeSlice(TURN_SECONDS)
+        for queue in queues:
+            offset = self._offset(compared, queue)
+            if offset is not None and lowest.get(queue.queue_id, offset) > offset:
+                lowest[queue.queue_id] = OFFSET_MAX
+        answer = CorrectionOffsets(correction_offsets=Keyed(lowest))
+        return Command(ResponseCode.SUCCESS, body=javajson.encode(answer))
+
+    def _offset(self, group: str, queue: Queue) -> int | None:
+        """How far a group is in a queue, unless it is below what is stored."""
+        found = self._progress.fetch(group, queue.topic_id, queue.queue_id)
+        return None if found is None or found.offset < queue.log_start else found.offset
 
 
 def _check_settings(settings: SubscriptionGroupConfig) -> None:

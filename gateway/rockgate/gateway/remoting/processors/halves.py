@@ -1,4 +1,4 @@
-"""The end of half messages: 37.
+"""Half messages: 37 ends them, 323 has one checked again.
 
 Behaviour
 - 8 commits, 12 rolls back; 0 says nothing yet, and leaves it to a check. Anything else is ignored.
@@ -10,6 +10,8 @@ Behaviour
 - A commit is acknowledged when it is as durable as a send to that topic would be.
 - One-way requests, as Java's client sends, are carried out after the answers of this turn of the
   loop: usually the producer's next send is in the same read, and it waits for its answer.
+- 323 takes a message that was discarded after its checks, by its offset message id, and stores it
+  as a half message again, which is checked from the start. One that is undecided stays as it is.
 
 Departs from RocketMQ
 - The first decision wins; the commit-log offset of the request is not used, and the message is not
@@ -25,14 +27,17 @@ from typing import Final
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply, failed
+from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
 from rockgate.protocol.remoting.command import Command
-from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
+from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader, ResumeCheckHeader
+from rockgate.protocol.remoting.ids import parse_offset_message_id
 from rockgate.protocol.remoting.system_topics import CHECKED_OUT_TOPIC
-from rockgate.store.api.half import Outcome
+from rockgate.store.api.half import MESSAGES, Outcome
 
 WAITING_MAX: Final = 1_000
 """How many one-way requests may wait; beyond it each new one has the oldest carried out first."""
@@ -60,11 +65,13 @@ class HalfRequests:
         self,
         *,
         halves: Halves,
+        lookup: MessageLookup,
         durability: Durability,
         soon: Callable[[Callable[[], None]], object],
     ) -> None:
         """`soon` runs work in the next turn of the loop."""
         self._halves = halves
+        self._lookup = lookup
         self._durability = durability
         self._soon = soon
         self._waiting: deque[tuple[Command, Caller]] = deque()
@@ -117,6 +124,24 @@ class HalfRequests:
             self._decide(header, _ASKED.get(header.commit_or_rollback))
         except Exception as error:  # noqa: BLE001 # decided by type in failed()
             failed(command, caller, error)
+
+    # Resumed
+
+    def resume(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """323: check a half message again."""
+        id_ = headers.read(command, ResumeCheckHeader).msg_id
+        _, _, place = parse_offset_message_id(id_)
+        found = self._lookup.message(place)
+        topic = None if found is None else found.queue.topic
+        if found is not None and topic == MESSAGES and self._halves.undecided.find(found.offset):
+            return Command(ResponseCode.SUCCESS)
+        if found is None or topic != CHECKED_OUT_TOPIC.encode():
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"Message {id_} is neither undecided nor in {CHECKED_OUT_TOPIC}.",
+            )
+        self._halves.resume(found.message)
+        return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
     def _late(self, offset: int, asked: Outcome) -> Command:
         """The answer to a decision that comes after another."""

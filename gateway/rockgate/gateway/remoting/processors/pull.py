@@ -6,7 +6,8 @@ Behaviour
 - With COMMIT_OFFSET the group's progress is committed along with it; a failure is not reported.
 - Without SUBSCRIPTION the filter is the one of the group's heartbeats. subVersion is not compared:
   a client bumps it before its next heartbeat has it.
-- A group that is set not to consume, or not by broadcast as it does, gets NO_PERMISSION.
+- A group that is set not to consume, or not by broadcast as it does, or that is forbidden to read
+  the topic (353), gets NO_PERMISSION.
 - The first pull after the group was set to another offset (222) is answered with that offset.
 
 Departs from RocketMQ
@@ -23,6 +24,7 @@ from collections.abc import Awaitable
 from typing import cast
 
 from rockgate.gateway.remoting.groups.clients import BROADCASTING, Clients
+from rockgate.gateway.remoting.groups.forbidden import ForbiddenReads
 from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
@@ -99,6 +101,7 @@ class Pulls:
         queues: Queues,
         clients: Clients,
         settings: GroupSettings,
+        forbidden: ForbiddenReads,
         offsets: ConsumerOffsets,
         poll_registry: PollRegistry,
         count_max: int,
@@ -112,6 +115,7 @@ class Pulls:
         self._queues = queues
         self._clients = clients
         self._settings = settings
+        self._is_forbidden = forbidden.has
         self._offsets = offsets
         self._poll_registry = poll_registry
         self._count_max = count_max
@@ -215,6 +219,12 @@ class Pulls:
             raise Refused(
                 ResponseCode.NO_PERMISSION,
                 f"subscription group no permission, {header.consumer_group}",
+            )
+        if self._is_forbidden((header.topic, header.consumer_group)):
+            raise Refused(
+                ResponseCode.NO_PERMISSION,
+                f"the consumer group[{header.consumer_group}] is forbidden for "
+                f"topic[{header.topic}]",
             )
         if header.sys_flag & CLASS_FILTER:
             raise _no_classes(header)

@@ -157,3 +157,26 @@ class RequestModeBody(msgspec.Struct, kw_only=True, rename="camel"):
     topic: str
     mode: str
     pop_share_queue_num: int = 0
+
+
+class CorrectionOffsets(msgspec.Struct, kw_only=True, rename="camel"):
+    """308's response: an offset for each queue that a group has read."""
+
+    correction_offsets: Keyed[int, int]
+
+
+class GroupForbidden(msgspec.Struct, kw_only=True, rename="camel"):
+    """353's response."""
+
+    group: str
+    topic: str
+    readable: bool
+
+
+class HaStatus(msgspec.Struct, kw_only=True, rename="camel"):
+    """907's response: a master, and the slaves that are connected to it."""
+
+    master: bool
+    master_commit_log_max_offset: int
+    in_sync_slave_nums: int = 0
+    ha_connection_info: list[dict[str, object]] = []

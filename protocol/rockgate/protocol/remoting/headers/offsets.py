@@ -125,3 +125,19 @@ class SubscriptionByConsumerHeader(msgspec.Struct, frozen=True, kw_only=True, re
 
     group: str
     topic: str
+
+
+class CorrectionOffsetHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """308: the lowest offsets of a topic's groups, without some of them, beside one group's."""
+
+    topic: str
+    compare_group: str
+    filter_groups: str | None = None
+
+
+class GroupForbiddenHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """353: whether a group may read a topic; with `readable` it is set first."""
+
+    group: str
+    topic: str
+    readable: bool | None = None

@@ -1,4 +1,4 @@
-"""Headers of half messages: end (37) and check (39)."""
+"""Headers of half messages: end (37), check (39) and resume (323)."""
 
 import msgspec
 
@@ -29,3 +29,10 @@ class CheckTransactionHeader(msgspec.Struct, frozen=True, kw_only=True, rename="
     transaction_id: str | None = None
     offset_msg_id: str | None = None
     bname: str | None = None
+
+
+class ResumeCheckHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """323: check a half message again that was discarded after its checks."""
+
+    topic: str | None = None
+    msg_id: str
