@@ -48,7 +48,7 @@ def test_words_that_only_end_like_an_error_are_none() -> None:
 )
 def test_a_row_without_an_expectation_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"^x: "):
-        Row(run="x", **wrong)  # type: ignore[arg-type]
+        Row(run="x", **wrong)
 
 
 def test_a_version_that_was_run_replaces_itself_alone(tmp_path: Path) -> None:
