@@ -10,16 +10,17 @@ import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from rockgate.gateway.compose.metrics.remoting import BrokerSource, RequestSource
+from rockgate.gateway.compose.metrics.remoting import BrokerSource, HookSource, RequestSource
 from rockgate.gateway.compose.remoting_services import RemotingServices
 from rockgate.gateway.compose.remoting_table import families, table
 from rockgate.gateway.net.listener import Listener
-from rockgate.gateway.remoting.server.dispatch import Dispatcher
+from rockgate.gateway.remoting.server.dispatch import Dispatcher, Handle
 from rockgate.gateway.remoting.server.listener import RemotingConnections
 from rockgate.gateway.remoting.server.periodic import now_and_then
 from rockgate.gateway.remoting.topics.local_broker import LocalBroker
 from rockgate.gateway.remoting.topics.registration import Registrar
 from rockgate.gateway.telemetry.telemetry import Telemetry
+from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.store.errors import StoreFull
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class RemotingAssembly:
                 # Existing ones are used; the next start creates the others.
                 log.error("cannot create RocketMQ system topics: %s", error)
         address = str(config.advertise or listener.address)
-        dispatcher = Dispatcher(table(families(services, address)))
+        dispatcher = Dispatcher(self._hooked(table(families(services, address)), telemetry))
         connections = RemotingConnections(config, dispatcher, asyncio.get_running_loop())
         connections.on_lost.append(services.clients.lost)
         if is_open:
@@ -84,6 +85,21 @@ class RemotingAssembly:
             "pop-progress": services.revival.commit,
             "pop-clock": services.pop_clock.follow,
         }
+
+    def _hooked(
+        self, processors: dict[RequestCode, Handle], telemetry: Telemetry
+    ) -> dict[RequestCode, Handle]:
+        """The processors, with the hooks that the settings name around them."""
+        names = self._services.config.hooks
+        if not names:
+            return processors
+        # Imported for the few servers that have hooks: every module delays the start.
+        from rockgate.gateway.remoting.hooks.around import Hooks
+        from rockgate.gateway.remoting.hooks.installed import load_hooks
+
+        hooks = Hooks(load_hooks(names))
+        telemetry.sources.append(HookSource(hooks.failed_counts))
+        return hooks.around(processors)
 
     def _source(self) -> BrokerSource:
         services = self._services

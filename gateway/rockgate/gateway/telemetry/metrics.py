@@ -105,6 +105,12 @@ REMOTING_ERRORS = Metric(
     "Responses with a code other than SUCCESS; pulls that found no message are not counted.",
     ("listener", "request", "code"),
 )
+REMOTING_HOOK_FAILURES = Metric(
+    "rockgate_remoting_hook_failures_total",
+    _COUNTER,
+    "Calls of a hook that raised an exception; the requests were not affected.",
+    ("hook",),
+)
 REMOTING_REQUEST_BYTES = Metric(
     "rockgate_remoting_request_bytes_total",
     _COUNTER,
@@ -331,6 +337,7 @@ _ALL = (
     THROTTLED_SECONDS,
     REMOTING_REQUESTS,
     REMOTING_ERRORS,
+    REMOTING_HOOK_FAILURES,
     REMOTING_REQUEST_BYTES,
     REMOTING_ANSWER_BYTES,
     REMOTING_CONNECTIONS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin
@@ -51,6 +51,19 @@ class RequestSource:
         page.add(metrics.REMOTING_CONNECTIONS, self._connections.session_count, name)
         page.add(metrics.REMOTING_CONNECTIONS_MADE, self._connections.made_count, name)
         page.add(metrics.REMOTING_HELD, self._connections.held_bytes, name)
+
+
+class HookSource:
+    """Metrics of hooks."""
+
+    def __init__(self, failed_counts: Mapping[str, int]) -> None:
+        self._failed_counts = failed_counts
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Collect."""
+        for name, count in self._failed_counts.items():
+            page.add(metrics.REMOTING_HOOK_FAILURES, count, name)
+        yield
 
 
 class BrokerSource:

@@ -23,6 +23,9 @@ class RemotingConfig:
     """Name of the cluster this broker belongs to."""
     name_servers: str = ""
     """External name servers to register with, as `host:port;host:port`."""
+    hooks: str = ""
+    """Hooks around sends and consumption, as names of entry points in the group `rockgate.hooks`,
+    separated by commas; they are called in this order."""
     backlog: int = field(default=1_024, metadata={"minimum": 1, "maximum": 65_535})
     """Maximum length of the queue of pending connections."""
     connections_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": 1_000_000})
