@@ -12,7 +12,7 @@ from tests.gateway.remoting.world import FakeCaller, send_header
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.gateway.remoting.hooks.around import Hooks
 from rockgate.gateway.remoting.hooks.contexts import ConsumeContext, SendContext
-from rockgate.gateway.remoting.server.dispatch import Dispatcher, Handle
+from rockgate.gateway.remoting.server.dispatch import Dispatcher, Frame, Handle
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, RequestCode, ResponseCode
@@ -98,7 +98,7 @@ def send(code: int = RequestCode.SEND_MESSAGE_V2, **more: Any) -> Command:
     return Command(code, headers.write(header), b"body", opaque=1)
 
 
-def written(command: Command, caller: object) -> list[bytes]:
+def written(command: Command, caller: object) -> Frame:
     """An answer whose frame is made by hand, as that of a send is."""
     answer = Command(ResponseCode.SUCCESS, SENT, opaque=command.opaque, flag=1)
     return [encode(answer)]

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 Context: TypeAlias = SendContext | ConsumeContext
 Read: TypeAlias = Callable[[Command, Caller], Context]
 LOGGED_EVERY: Final = 1_000
-"""Of the failures of one hook, the first and then one of so many are logged."""
+"""Failures of a hook per log line; the first one is always logged."""
 _LENGTH: Final = 4
 _SENDS: Final = (
     RequestCode.SEND_MESSAGE,
@@ -83,8 +83,8 @@ class Hooks:
                 reply = failed(command, caller, error)
             if inspect.isawaitable(reply):
                 return later(command, caller, reply, context, began)
-            self._end(last, context, began, cast(Reply, reply))
-            return cast(Reply, reply)
+            self._end(last, context, began, reply)
+            return reply
 
         async def later(
             command: Command, caller: Caller, reply: Awaitable[Any], context: Context, began: float
@@ -117,7 +117,7 @@ class Hooks:
         size = 0
         if isinstance(reply, list):
             size = sum(map(len, reply))
-            # The head has the code and fields; nobody needs a copy of the messages behind it.
+            # The head has the code and fields; the messages behind it need not be copied.
             reply = decode(memoryview(reply[0])[_LENGTH:]) if reply else Command(0)
         outcome = context.outcome
         outcome.code, outcome.remark = reply.code, reply.remark or ""

@@ -1,7 +1,7 @@
 """Moves the deadlines of messages in flight along with a clock that is set back.
 
 docs/internals/pop.md specifies it. A step is noticed by whoever reads the clock here next, so
-nothing is handed out by the new clock before that. From then on a window follows before it is used,
+nothing is delivered by the new clock before that. From then on a window follows before it is used,
 and the others follow in upkeep, some at a time.
 """
 

@@ -53,7 +53,7 @@ REFUSED_MS: Final = 10_000
 COMMIT_MS: Final = 5_000
 COMMITS_AT_ONCE: Final = 500
 QUIET_ROUNDS: Final = 12
-"""A window without anything in flight for so many rounds of commits is forgotten."""
+"""Rounds of commits after which a window without messages in flight is removed."""
 
 
 class Revival:
