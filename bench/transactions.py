@@ -1,11 +1,11 @@
 """What do RocketMQ transactions cost a producer, on rockgate and on Apache RocketMQ?
 
-A client based on RocketMQ's Java client 5.5.0 (load/RocketMQTimes.java) sends a half message of 100
-bytes, runs its local transaction and commits with a one-way request; then it sends the next. One
+A client based on RocketMQ's Java client 5.5.0 (load/RocketMQTimes.java) sends a half message of 1
+KB, runs its local transaction and commits with a one-way request; then it sends the next. One
 client alone, and eight, each with its own producer and connection, as medians of three. The servers
 take turns; the first one alternates. While one is measured the other is paused (SIGSTOP): for a
 minute after its turn RocketMQ's broker uses up to nine tenths of a processor, which must not count
-for the other. The bar: with eight clients at least RocketMQ's rate.
+for the other. The bars: 1.2 times RocketMQ's rate, for one client and for eight.
 
     python -m bench.transactions           the results are written to bench/results/
     python -m bench.transactions --quick   a smoke test of half a minute, not written
@@ -28,7 +28,9 @@ from bench.peers import RocketMQPeer, jars
 from bench.peers.rockgate import RockgateServer
 
 CLIENTS = (1, 8)
-BARRED = 8
+MANY = 8
+AT_LEAST = 1.2
+SIZE = 1024
 
 
 class Plan(NamedTuple):
@@ -55,7 +57,7 @@ def run(plan: Plan = FULL) -> Report:
         command="python -m bench.transactions",
         question="What do RocketMQ's transactions cost a producer, beside Apache RocketMQ?",
         peers={"rocketmq": jars.version("rocketmq")},
-        notes={"plan": "full" if plan is FULL else "quick", "message bytes": 100},
+        notes={"plan": "full" if plan is FULL else "quick", "message bytes": SIZE},
     )
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -69,7 +71,7 @@ def run(plan: Plan = FULL) -> Report:
         for name, namesrv in servers.items():
             # A broker is slower until its JIT compiler has warmed up.
             with others[name].held():
-                client.run(namesrv, "half", "warm-up", plan.warm_up_seconds, BARRED)
+                client.run(namesrv, "half", "warm-up", plan.warm_up_seconds, MANY)
         for clients in CLIENTS:
             for turn in range(plan.rounds):
                 for name, namesrv in order(servers, turn):
@@ -80,7 +82,7 @@ def run(plan: Plan = FULL) -> Report:
                     sampling.add(case(clients).replace("[1/s]", "median [ms]"), name, middle)
                     sampling.add(case(clients).replace("[1/s]", "p99 [ms]"), name, worst)
         report.notes["committed messages in the log"] = _committed(ours.bootstrap, plan.rounds)
-    report.bars = [bar(report)]
+    report.bars = [bar(report, clients) for clients in CLIENTS]
     return report
 
 
@@ -98,20 +100,20 @@ def _committed(bootstrap: str, rounds: int) -> int:
     return count
 
 
-def bar(report: Report) -> Bar:
-    """The bar, by the medians."""
-    samples = report.samples[case(BARRED)]
+def bar(report: Report, clients: int) -> Bar:
+    """The bar of a case, by the medians."""
+    samples = report.samples[case(clients)]
     ratio = statistics.median(samples[OURS]) / max(1e-9, statistics.median(samples[THEIRS]))
     return Bar(
-        name=f"half and commit, {BARRED} clients, of RocketMQ's",
+        name=f"{case(clients).removesuffix(' [1/s]')}, of RocketMQ's",
         measured=round(ratio, 2),
-        at_least=1.0,
+        at_least=AT_LEAST,
         unit="x",
     )
 
 
 def main() -> int:
-    """Run from the command line; 1 if the bar fails."""
+    """Run from the command line; 1 if a bar fails."""
     arguments = command_line(
         "transactions", __doc__, quick="a smoke test of half a minute"
     ).parse_args()

@@ -37,6 +37,7 @@ import org.apache.rocketmq.common.message.MessageExt;
  */
 public final class RocketMQTimes {
     private static final int SIZE = 100;
+    private static final int HALF_SIZE = 1024;
     private static final int IN_FLIGHT = 500;
     private static final long LEVEL_MS = 1_000;
     private static final long HOUR_MS = 3_600_000;
@@ -302,7 +303,7 @@ public final class RocketMQTimes {
             producer.setMqClientApiTimeout(30_000);
             producer.setTransactionListener(commits);
             producer.start();
-            producer.sendMessageInTransaction(new Message(topic, new byte[SIZE]), null);
+            producer.sendMessageInTransaction(new Message(topic, new byte[HALF_SIZE]), null);
             producers.add(producer);
         }
         long begin = System.nanoTime() + (long) (seconds / 3 * 1e9);
@@ -317,7 +318,7 @@ public final class RocketMQTimes {
                 int done = 0;
                 try {
                     for (long now = System.nanoTime(); now < end; ) {
-                        Message message = new Message(topic, new byte[SIZE]);
+                        Message message = new Message(topic, new byte[HALF_SIZE]);
                         sent(producers.get(mine).sendMessageInTransaction(message, null));
                         long after = System.nanoTime();
                         if (now >= begin && done < taken.length) {
