@@ -99,6 +99,9 @@ class Queue:
         "log_start",
         "max_ms",
         "next_offset",
+        "put_bytes",
+        "put_count",
+        "put_times",
         "queue_id",
         "topic",
         "topic_id",
@@ -123,6 +126,12 @@ class Queue:
         """The offset up to which a sync queue is known to be visible; it never decreases."""
         self.last_position = -1
         """The position of the newest entry added; -1 if there is none."""
+        self.put_times = 0
+        """Appends since the start; a batch is one, whatever it holds."""
+        self.put_count = 0
+        """Messages or records appended since the start."""
+        self.put_bytes = 0
+        """Size of the entries appended since the start."""
         self._bases = array("q")
         self._tail = bytearray()
         self._runs = Runs(indexes)

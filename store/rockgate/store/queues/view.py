@@ -46,6 +46,18 @@ class QueueView(Protocol):
     def last_position(self) -> int:
         """The position of its newest entry; -1 if there is none."""
 
+    @property
+    def put_times(self) -> int:
+        """Appends since the start; a batch is one, whatever it holds."""
+
+    @property
+    def put_count(self) -> int:
+        """Messages or records appended since the start."""
+
+    @property
+    def put_bytes(self) -> int:
+        """Size of the entries appended since the start."""
+
     def find(self, offset: int) -> Unit | None:
         """Return the unit that holds an offset, or the next existing one."""
 

@@ -90,6 +90,10 @@ class Appender:
         self._on_reserve_used = on_reserve_used
         self.upkeep: Journal = _UpkeepJournal(self)
         """Accepts changes as long as there is any space at all."""
+        self.put_count = 0
+        """Messages and records appended to queues since the start."""
+        self.put_bytes = 0
+        """Size of the entries appended to queues since the start."""
         self.on_append: Callable[[QueueView], None] = lambda queue: None
         """Called with every queue that got entries: long polls depend on it."""
 
@@ -146,6 +150,11 @@ class Appender:
                 frame, queue.topic, queue.queue_id, offset, body, count, record_ms, stamp
             )
         own.add(position, size, count, store_ms, record_ms)
+        own.put_times += 1
+        own.put_count += count
+        own.put_bytes += size
+        self.put_count += count
+        self.put_bytes += size
         if not own.is_dirty:
             self._queues.note(own)
         self.on_append(queue)
@@ -217,6 +226,12 @@ class Appender:
         end = positions.pop()
         codes = [_code(each) for each in properties] if _has_tags(properties) else [0] * len(sizes)
         own.add_messages(positions, sizes, store_ms, born_ms, codes)
+        count, size = len(sizes), sum(sizes)
+        own.put_times += 1
+        own.put_count += count
+        own.put_bytes += size
+        self.put_count += count
+        self.put_bytes += size
         if not own.is_dirty:
             self._queues.note(own)
         if self._keys is not None:
@@ -274,8 +289,13 @@ class Appender:
     def _enter(self, queue: QueueView, draft: Draft, written: Written) -> None:
         own: Queue = queue  # type: ignore[assignment]  # each view is a Queue
         position, size, store_ms = written
-        code = _code(draft.properties)
-        own.add(position, size, draft.batch_count or 1, store_ms, draft.born_ms, code)
+        code, count = _code(draft.properties), draft.batch_count or 1
+        own.add(position, size, count, store_ms, draft.born_ms, code)
+        own.put_times += 1
+        own.put_count += count
+        own.put_bytes += size
+        self.put_count += count
+        self.put_bytes += size
         if not own.is_dirty:
             self._queues.note(own)
 
