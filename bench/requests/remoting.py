@@ -224,6 +224,7 @@ REQUESTS: tuple[Request, ...] = (
     row(R.QUERY_TOPIC_CONSUME_BY_WHO, {"topic": WIDE}, what="one group"),
     row(R.QUERY_TOPIC_CONSUME_BY_WHO, {"topic": "topic-00000"}, what="50,000 groups"),
     row(R.GET_BROKER_RUNTIME_INFO),
+    row(R.VIEW_BROKER_STATS_DATA, {"statsName": "TOPIC_PUT_NUMS", "statsKey": WIDE}),
     row(R.GET_SYSTEM_TOPIC_LIST_FROM_BROKER),
     Request(
         name="222 INVOKE_BROKER_TO_RESET_OFFSET, 10,000 queues", listener="remoting", make=_reset

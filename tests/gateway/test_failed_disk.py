@@ -26,6 +26,7 @@ STEPS = (
     *("epoch", "progress", "checkpoint", "keys", "retention", "snapshot"),
     *("producers", "deadlines", "markers", "record-delays"),
     *("clients", "locks", "checks", "brokers", "pop-expiry", "pop-progress", "pop-clock"),
+    "statistics",
 )
 """Everything that a server does now and then, each contained by its name."""
 

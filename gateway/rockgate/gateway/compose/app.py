@@ -28,7 +28,7 @@ from rockgate.gateway.compose.metrics.batches import BatchSource
 from rockgate.gateway.compose.metrics.store import StoreSource, UpkeepSource
 from rockgate.gateway.compose.nameserver import NameServerAssembly
 from rockgate.gateway.compose.remoting import RemotingAssembly
-from rockgate.gateway.compose.remoting_services import RemotingFolds, RemotingServices
+from rockgate.gateway.compose.remoting_services import Load, RemotingFolds, RemotingServices
 from rockgate.gateway.compose.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.delay.delivery_timer import Delivering
 from rockgate.gateway.http.pages import pages
@@ -48,6 +48,7 @@ from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.transcode.keys import RecordKeys
+from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
@@ -191,6 +192,7 @@ class Server:
             cold_reads=cold_reads,
             store_host=host,
             threads=threads,
+            load=Load(produces=kafka.stats.of(ApiKey.PRODUCE), loop=watch),
         )
         remoting = RemotingAssembly(services, drain_ms_max=config.server.drain_ms_max)
         local = await remoting.open(resources, remoting_listener, telemetry)

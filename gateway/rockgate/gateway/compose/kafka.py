@@ -128,6 +128,7 @@ class KafkaAssembly:
         self.durability = durability
         self._cold_reads = cold_reads
         self.telemetry = telemetry
+        self.stats = RequestStats()
         self.defaults = topic_defaults(config)
         self.settings = SettingsCache(self.defaults)
         store.topics.on_deleted.append(self.settings.forget)
@@ -144,7 +145,7 @@ class KafkaAssembly:
         quotas = self.folds.quotas
         throttling = Throttling(quotas=quotas, config=config.quotas, clock=loop)
         services = self._services(advertised, listener.address, groups, throttling)
-        stats, traffic = RequestStats(), Traffic()
+        stats, traffic = self.stats, Traffic()
         dispatcher = Dispatcher(counting(HANDLERS, stats, traffic), services)
         connections = KafkaConnections(
             replace(config.kafka, connections_max=connections_max),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from rockgate.gateway.compose.metrics.remoting import BrokerSource, HookSource, RequestSource
-from rockgate.gateway.compose.remoting_services import RemotingServices
+from rockgate.gateway.compose.remoting_services import SENDS, RemotingServices
 from rockgate.gateway.compose.remoting_table import families, table
 from rockgate.gateway.net.listener import Listener
 from rockgate.gateway.remoting.server.dispatch import Dispatcher, Handle
@@ -46,7 +46,9 @@ class RemotingAssembly:
                 # Existing ones are used; the next start creates the others.
                 log.error("cannot create RocketMQ system topics: %s", error)
         address = str(config.advertise or listener.address)
-        dispatcher = Dispatcher(self._hooked(table(families(services, address)), telemetry))
+        made = families(services, address)
+        dispatcher = Dispatcher(self._hooked(table(made), telemetry), services.requests)
+        dispatcher.on_slow = dict.fromkeys(map(int, SENDS), made.sends.was_slow)
         connections = RemotingConnections(config, dispatcher, asyncio.get_running_loop())
         connections.on_lost.append(services.clients.lost)
         if is_open:
@@ -84,6 +86,7 @@ class RemotingAssembly:
             "pop-expiry": services.revival.expire,
             "pop-progress": services.revival.commit,
             "pop-clock": services.pop_clock.follow,
+            "statistics": services.statistics.step,
         }
 
     def _hooked(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from shutil import disk_usage
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config import Config
@@ -32,15 +33,21 @@ from rockgate.gateway.remoting.pop.assignment import RequestModes
 from rockgate.gateway.remoting.pop.clock_steps import ClockSteps
 from rockgate.gateway.remoting.pop.receipts import Receipts
 from rockgate.gateway.remoting.pop.revival import Revival
+from rockgate.gateway.remoting.statistics.broker import BrokerStatistics
+from rockgate.gateway.remoting.statistics.put_latency import PutLatency
+from rockgate.gateway.remoting.statistics.runtime import RuntimeFigures
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import PollRegistry
+from rockgate.gateway.telemetry.loop import LoopWatch
+from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
 from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.gateway.transcode.transcoder import Transcoder
 from rockgate.gateway.visibility.aborted import AbortedBatches
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
+from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.store.half import HalfMessages
 from rockgate.store.inflight.fold import MessagesInFlight
 from rockgate.store.state.fold import Fold, Journal
@@ -48,6 +55,20 @@ from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
 
 HEADER_ROOM = 64 * 1024
+SENDS = (
+    RequestCode.SEND_MESSAGE,
+    RequestCode.SEND_MESSAGE_V2,
+    RequestCode.SEND_BATCH_MESSAGE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What the statistics take from outside this listener."""
+
+    produces: ApiStats
+    """Produce requests, which are puts too."""
+    loop: LoopWatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +123,7 @@ class RemotingServices:
         cold_reads: ColdReads,
         store_host: bytes,
         threads: BatchThreads,
+        load: Load,
     ) -> None:
         self.config = remoting = config.remoting
         self.store = store
@@ -134,6 +156,7 @@ class RemotingServices:
             stable_offsets=stable_offsets,
             transcoder=self.transcoder,
         )
+        self._make_statistics(config, load)
         self.lookup = MessageLookup(store.lookup, self.puller.end, self.transcoder)
         self.locks = Locks(remoting.lock_expiry_ms)
         self.polls = LongPolls(remoting.waiting_pulls_max, remoting.waiting_bytes_max)
@@ -150,6 +173,37 @@ class RemotingServices:
         store.retention.keep(folds.halves)
         self._make_pop()
         self._make_admin(groups, cold_reads)
+
+    def _make_statistics(self, config: Config, load: Load) -> None:
+        """Make what counts, and what reports it."""
+        store, remoting = self.store, self.config
+        self.requests = RequestStats()
+        self.statistics = BrokerStatistics(
+            topics=store.topics,
+            queues=store.queues,
+            log=store.log,
+            puts=store.appender,
+            reads=self.puller,
+            clock=store.clock,
+            delivered=lambda: store.deliveries.delivered_count,
+            cluster_name=remoting.cluster_name,
+            labels_max=remoting.statistics_labels_max,
+        )
+        sends = [self.requests.of(code) for code in SENDS]
+        self.put_latency = PutLatency([*sends, load.produces], store.clock.monotonic_ms())
+        self.statistics.on_second.append(self.put_latency.turn)
+        self.figures = RuntimeFigures(
+            store=store,
+            statistics=self.statistics,
+            put_latency=self.put_latency,
+            flushing=store.flusher,
+            delays=store.delay,
+            reads=self.puller,
+            sends=sends,
+            late_seconds=lambda: load.loop.last_seconds,
+            capacity=lambda: disk_usage(config.server.data_dir)[::2],
+            started_ms=store.clock.now_ms(),
+        )
 
     def _make_senders(self) -> None:
         """Create the send path: ordinary, half, delayed and retried messages."""
@@ -191,6 +245,7 @@ class RemotingServices:
             clock=store.clock,
             append=self.delays.append,
             is_ordered=lambda group: self.locks.is_held(group, store.clock.monotonic_ms()),
+            statistics=self.statistics,
         )
         self.sender.on_kind[MessageKind.HALF] = self.halves.prepare
         self.sender.on_kind[MessageKind.DELAYED] = self.delays.take
@@ -210,9 +265,14 @@ class RemotingServices:
             offsets=self.offsets,
             clock=self.pop_clock,
             broker_name=self.config.broker_name,
+            statistics=self.statistics,
         )
         self.receipts = Receipts(
-            in_flight=in_flight, journal=store.appender, clock=self.pop_clock, wake=wake
+            in_flight=in_flight,
+            journal=store.appender,
+            clock=self.pop_clock,
+            wake=wake,
+            statistics=self.statistics,
         )
         self.revival = Revival(
             in_flight=in_flight,

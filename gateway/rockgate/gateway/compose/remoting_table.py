@@ -25,6 +25,9 @@ from rockgate.gateway.remoting.processors.send import Sends
 from rockgate.gateway.remoting.processors.send_back import RetryRequests
 from rockgate.gateway.remoting.processors.topics import TopicRequests
 from rockgate.gateway.remoting.server.dispatch import Handle
+from rockgate.gateway.remoting.statistics.fall_behind import FallBehind
+from rockgate.gateway.remoting.statistics.requests import StatisticsRequests
+from rockgate.gateway.remoting.statistics.sets import StatisticSets
 from rockgate.protocol.remoting.codes import RequestCode
 
 
@@ -44,6 +47,7 @@ class Families:
     groups: GroupRequests
     queries: Queries
     broker: BrokerRequests
+    statistics: StatisticsRequests
     pops: PopRequests
     assignments: AssignmentRequests
     operators: OperatorRequests
@@ -61,6 +65,7 @@ def families(services: RemotingServices, address: str) -> Families:
             store_host=services.store_host,
             address=address,
             broker_name=name,
+            took=services.statistics.put_took,
         ),
         halves=_halves(services),
         delays=DelayRequests(delays=services.delays, durability=services.durability),
@@ -78,6 +83,8 @@ def families(services: RemotingServices, address: str) -> Families:
             clock=store.clock,
             broker_name=name,
             address=address,
+            statistics=services.statistics,
+            in_flight=services.folds.in_flight,
         ),
         clients=ClientRequests(
             clients=clients,
@@ -88,14 +95,7 @@ def families(services: RemotingServices, address: str) -> Families:
             broker_name=name,
         ),
         locks=LockRequests(services.locks, store.clock),
-        topics=TopicRequests(
-            store=store,
-            topics=topics,
-            clients=clients,
-            puller=puller,
-            durability=services.durability,
-            broker_name=name,
-        ),
+        topics=_topics(services),
         groups=_groups(services),
         queries=Queries(
             topics=topics,
@@ -106,6 +106,7 @@ def families(services: RemotingServices, address: str) -> Families:
             clients=clients,
         ),
         broker=BrokerRequests(store=store, config=config, address=address),
+        statistics=_statistics(services),
         pops=_pops(services),
         assignments=AssignmentRequests(
             modes=services.folds.modes,
@@ -118,8 +119,39 @@ def families(services: RemotingServices, address: str) -> Families:
     )
 
 
+def _statistics(services: RemotingServices) -> StatisticsRequests:
+    store = services.store
+    return StatisticsRequests(
+        sets=StatisticSets(
+            statistics=services.statistics,
+            behind=FallBehind(store.progress, store.log, store.clock),
+            topics=store.topics,
+            queues=store.queues,
+        ),
+        runtime=services.figures.table,
+        clock=store.clock,
+    )
+
+
+def _topics(services: RemotingServices) -> TopicRequests:
+    return TopicRequests(
+        store=services.store,
+        topics=services.topics,
+        clients=services.clients,
+        puller=services.puller,
+        durability=services.durability,
+        broker_name=services.config.broker_name,
+        put_per_second=services.statistics.put_per_second,
+    )
+
+
 def _groups(services: RemotingServices) -> GroupRequests:
     store = services.store
+
+    def forget(group: str) -> None:
+        services.receipts.forget_group(group)
+        services.statistics.forget_group(group)
+
     return GroupRequests(
         settings=services.folds.settings,
         clients=services.clients,
@@ -127,7 +159,7 @@ def _groups(services: RemotingServices) -> GroupRequests:
         topics=store.topics,
         queues=store.queues,
         durability=services.durability,
-        forget=services.receipts.forget_group,
+        forget=forget,
         forbidden=services.folds.forbidden,
     )
 
@@ -157,6 +189,7 @@ def _pulls(services: RemotingServices) -> Pulls:
         size_max=min(config.pull_bytes_max, config.frame_bytes_max - HEADER_ROOM),
         suspend_ms_max=config.suspend_ms_max,
         polls=services.polls,
+        got=services.statistics.got,
     )
 
 
@@ -205,7 +238,8 @@ def table(families: Families) -> dict[RequestCode, Handle]:
         RequestCode.CLEAN_UNUSED_TOPIC: f.broker.tidy_up,
         RequestCode.DELETE_EXPIRED_COMMITLOG: f.broker.tidy_up,
         RequestCode.GET_ALL_PRODUCER_INFO: f.clients.all_producers,
-        RequestCode.GET_BROKER_RUNTIME_INFO: f.broker.runtime_info,
+        RequestCode.GET_BROKER_RUNTIME_INFO: f.statistics.runtime_info,
+        RequestCode.VIEW_BROKER_STATS_DATA: f.statistics.view,
         RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: f.offsets.search,
         RequestCode.GET_MAX_OFFSET: f.offsets.max_offset,
         RequestCode.GET_MIN_OFFSET: f.offsets.min_offset,

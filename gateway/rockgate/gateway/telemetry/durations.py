@@ -18,14 +18,21 @@ BOUNDS: Final = (
     0.025,
     0.05,
     0.1,
+    0.2,
     0.25,
     0.5,
     1.0,
+    2.0,
     2.5,
+    3.0,
+    4.0,
     5.0,
     10.0,
 )
-"""Upper bounds in seconds; the last bucket holds everything longer."""
+"""Upper bounds in seconds; the last bucket holds everything longer.
+
+RocketMQ's classes of put latency end at some of them.
+"""
 
 
 class Durations:

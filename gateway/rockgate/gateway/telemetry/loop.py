@@ -14,6 +14,8 @@ class LoopWatch:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.lateness = Durations()
+        self.last_seconds = 0.0
+        """How late it rang last."""
         self._timer: Timer | None = None
         self._arm()
 
@@ -29,5 +31,6 @@ class LoopWatch:
 
     def _ring(self) -> None:
         # A timer may fire slightly early.
-        self.lateness.add(max(0.0, self._clock.time() - self._due))
+        self.last_seconds = max(0.0, self._clock.time() - self._due)
+        self.lateness.add(self.last_seconds)
         self._arm()

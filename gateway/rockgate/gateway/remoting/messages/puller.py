@@ -47,6 +47,7 @@ class Pulled(NamedTuple):
     max_offset: int
     buffers: list[Buffer]
     size: int
+    message_count: int = 0
 
     @property
     def is_waiting(self) -> bool:
@@ -73,6 +74,8 @@ class Puller:
         """Reads that did not: at the end, outside of the queue, or nothing was wanted."""
         self.longest_seconds = 0.0
         """The longest read so far, including what had to be loaded for it."""
+        self.last_seconds = 0.0
+        """How long the last read took."""
         self._reader = reader
         self._stable_offsets = stable_offsets
         self._transactional = stable_offsets.transactional
@@ -103,7 +106,7 @@ class Puller:
         return self._counted(found, began)
 
     def _counted(self, found: Pulled, began: float) -> Pulled:
-        seconds = self._now() - began
+        seconds = self.last_seconds = self._now() - began
         if seconds > self.longest_seconds:
             self.longest_seconds = seconds
         if found.buffers:
@@ -199,7 +202,7 @@ class Puller:
                 break
         start = queue.log_start
         if buffers:
-            return Pulled(ResponseCode.SUCCESS, b"FOUND", at, start, end, buffers, size)
+            return Pulled(ResponseCode.SUCCESS, b"FOUND", at, start, end, buffers, size, count)
         return Pulled(
             ResponseCode.PULL_RETRY_IMMEDIATELY, b"NO_MATCHED_MESSAGE", at, start, end, [], 0
         )

@@ -18,6 +18,7 @@ from rockgate.gateway.remoting.messages.delay import PRESERVED_FLAGS, WAITING_MA
 from rockgate.gateway.remoting.messages.sender import CLIENT_FLAGS, Incoming, Taken
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.names import check_group, group_of
+from rockgate.gateway.remoting.statistics.broker import BrokerStatistics
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
 from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.transcode import names
@@ -94,7 +95,9 @@ class Retries:
         clock: Clock,
         append: Append,
         is_ordered: Callable[[str], bool],
+        statistics: BrokerStatistics | None = None,
     ) -> None:
+        self._statistics = statistics
         self._topics = topics
         self._queues = queues
         self._settings = settings
@@ -156,7 +159,7 @@ class Retries:
                 reconsume_times=min(times + 1, TIMES_MAX),
             ),
         )
-        self._count_outcome(given.group, properties, reason)
+        self._count_outcome(given.group, properties, reason, is_given_back=True)
         return taken
 
     def take(self, incoming: Incoming) -> Taken:
@@ -200,8 +203,20 @@ class Retries:
         return taken
 
     def _count_outcome(
-        self, group: str, properties: Mapping[str, str], reason: Reason | None
+        self,
+        group: str,
+        properties: Mapping[str, str],
+        reason: Reason | None,
+        *,
+        is_given_back: bool = False,
     ) -> None:
+        topic = self._topics.find(properties.get(named.RETRY_TOPIC, ""))
+        if self._statistics is not None and topic is not None:
+            stored = names.to_store(group)
+            if is_given_back:
+                self._statistics.sent_back(topic.id, stored, is_dead=reason is not None)
+            elif reason is not None:
+                self._statistics.buried(topic.id, stored)
         if reason is None:
             self.retry_count += 1
         else:

@@ -219,6 +219,11 @@ class Sender:
         _check_size(len(properties), PROPERTIES_SIZE_MAX if is_again else SIZE_MAX)
         return properties if properties[-1] == 2 else properties + b"\x02"
 
+    def find_queue(self, topic_name: str, queue_id: int) -> Queue | None:
+        """Return a queue by name and number; None if there is no such queue."""
+        topic = self._topics.find(topic_name)
+        return None if topic is None else self._queues.find(topic.id, max(0, queue_id))
+
     def _queue(self, header: Header) -> tuple[Topic, Queue]:
         """The topic and queue that a send is for."""
         topic = self._topics.find(header.topic)

@@ -16,6 +16,7 @@ from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING
 from rockgate.gateway.remoting.pop.clock_steps import ClockSteps
 from rockgate.gateway.remoting.pop.starts import MESSAGES_MAX, Pop, Starts, may_have
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.statistics.broker import BrokerStatistics
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, is_legal
 from rockgate.gateway.transcode import names
 from rockgate.protocol import entry as envelope
@@ -97,7 +98,9 @@ class Acquirer:
         offsets: ConsumerOffsets,
         clock: ClockSteps,
         broker_name: str,
+        statistics: BrokerStatistics | None = None,
     ) -> None:
+        self._statistics = statistics
         self._in_flight = in_flight
         self._journal = journal
         self._puller = puller
@@ -152,6 +155,15 @@ class Acquirer:
                 if window is not None:
                     window.attempt = asked.attempt
         self.popped_count += found.count
+        if found.count and self._statistics is not None:
+            self._statistics.popped(
+                asked.topic.id,
+                asked.group,
+                count=found.count,
+                size=found.size,
+                checkpoints=len(found.acquired),
+                seconds=self._puller.last_seconds,
+            )
         return Popped(now_ms, found.acquired, found.buffers, found.size, found.rest)
 
     def next_offset(self, group: str, topic: Topic, queue: Queue) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from rockgate.gateway.remoting.pop.acquirer import INVISIBLE_MS_MAX
 from rockgate.gateway.remoting.pop.clock_steps import ClockSteps
+from rockgate.gateway.remoting.statistics.broker import BrokerStatistics
 from rockgate.protocol.remoting.pop import Handle
 from rockgate.store.api.append import StateAppender
 from rockgate.store.api.inflight import (
@@ -36,7 +37,9 @@ class Receipts:
         journal: StateAppender,
         clock: ClockSteps,
         wake: Callable[[Queue], None],
+        statistics: BrokerStatistics | None = None,
     ) -> None:
+        self._statistics = statistics
         self._in_flight = in_flight
         self._journal = journal
         self._clock = clock
@@ -62,6 +65,8 @@ class Receipts:
         change = End(*window.key, EndReason.ACKNOWLEDGED, runs_of(ended))
         self._journal.append_state(INFLIGHT_TOPIC, encode(change))
         self.acknowledged_count += len(ended)
+        if self._statistics is not None:
+            self._statistics.acknowledged(queue.topic_id, group, len(ended))
         if is_in_place or window.room == len(ended):
             # Pops may wait for it: a queue in order is free, or one that was full has room again.
             self._wake(queue)
@@ -78,6 +83,10 @@ class Receipts:
             self._clock.settle(window)
             change = Extend(*window.key, deadline_ms, [offset, 1])
             self._journal.append_state(INFLIGHT_TOPIC, encode(change))
+            if self._statistics is not None:
+                # As RocketMQ's brokers count it: the end of one delivery and another one.
+                self._statistics.acknowledged(queue.topic_id, group, 1)
+                self._statistics.handed_out(queue.topic_id, group, 1)
         return pop_ms, deadline_ms - pop_ms
 
     def forget_group(self, group: str) -> None:

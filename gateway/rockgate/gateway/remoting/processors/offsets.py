@@ -31,6 +31,7 @@ from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS, joined, keyed
 from rockgate.gateway.remoting.server.names import check_group, group_of
+from rockgate.gateway.remoting.statistics.broker import BrokerStatistics
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, describe
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
@@ -45,6 +46,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import offsets as fields
 from rockgate.store.api.clock import Clock
+from rockgate.store.api.inflight import MessagesInFlight
 from rockgate.store.api.progress import Commit, Progress
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import Topic, TopicLookup
@@ -52,10 +54,9 @@ from rockgate.store.api.topics import Topic, TopicLookup
 _NOT_FOUND = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
 LATEST_MS = -1
 ROWS_MAX = 50_000
+"""Queues in one answer to 317: about 8 MB of text."""
 COMMITS_AT_ONCE = 1_000
 """Offsets that one entry of the log sets: a reset of more is appended in parts."""
-_STATS = b'{"consumeTps":0.0,"offsetTable":{'
-"""Queues in one answer to 317: about 8 MB of text."""
 
 
 class OffsetRequests:
@@ -75,7 +76,11 @@ class OffsetRequests:
         clock: Clock,
         broker_name: str,
         address: str,
+        statistics: BrokerStatistics,
+        in_flight: MessagesInFlight,
     ) -> None:
+        self._statistics = statistics
+        self._in_flight = in_flight
         self._clock = clock
         self._address = address
         self._queues = queues
@@ -174,8 +179,15 @@ class OffsetRequests:
             if self._by_id(topic.id) is not None
             for queue in self._queues.of(topic.id)
         )
-        body = await joined(_STATS, rows, b"}}", instead="request topic by topic")
+        body = await joined(
+            self._stats_head(group, chosen), rows, b"}}", instead="request topic by topic"
+        )
         return Command(ResponseCode.SUCCESS, body=body)
+
+    def _stats_head(self, group: str, chosen: list[Topic]) -> bytes:
+        """Return the beginning of what is known of a group: how fast it consumes."""
+        rate = sum(self._statistics.got_per_second(topic, group) for topic in chosen)
+        return b'{"consumeTps":%b,"offsetTable":{' % javajson.encode(float(rate))
 
     def time_spans(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """303: between which times the messages of each queue were stored, and where a group is."""
@@ -220,7 +232,7 @@ class OffsetRequests:
 
     async def _all_stats(self, is_order: bool) -> Reply:
         groups: list[bytes] = []
-        row_count = total = 0
+        row_count = total = pulled = 0
         share = TimeSlice(TURN_SECONDS)
         for group in list(self._progress.groups()):
             stats = []
@@ -239,18 +251,23 @@ class OffsetRequests:
                 for queue in list(self._queues.of(topic.id)):
                     row = self._behind(group, topic, queue)
                     total += row.broker_offset - row.consumer_offset
+                    pulled += row.pull_offset - row.consumer_offset
                     rows.append(keyed(self._key(topic, queue.queue_id), row))
                     if share.is_over():
                         await asyncio.sleep(0)
                         share = TimeSlice(TURN_SECONDS)
-                stats.append(b"%b%b}}" % (_STATS, b",".join(rows)))
+                stats.append(b"%b%b}}" % (self._stats_head(group, [topic]), b",".join(rows)))
             if stats:
                 name = javajson.encode(names.to_rocketmq(group))
                 groups.append(b"{%b:[%b]}" % (name, b",".join(stats)))
-        body = b'{"brokerAddr":%b,"consumeStatsList":[%b],"totalDiff":%d,"totalInflightDiff":0}' % (
-            javajson.encode(self._address),
-            b",".join(groups),
-            total,
+        body = (
+            b'{"brokerAddr":%b,"consumeStatsList":[%b],"totalDiff":%d,"totalInflightDiff":%d}'
+            % (
+                javajson.encode(self._address),
+                b",".join(groups),
+                total,
+                pulled,
+            )
         )
         return Command(ResponseCode.SUCCESS, body=body)
 
@@ -267,8 +284,16 @@ class OffsetRequests:
             broker_offset=self._puller.end(queue),
             consumer_offset=offset,
             last_timestamp=0 if last is None else last.store_ms,
-            pull_offset=offset,
+            pull_offset=max(offset, self._pulled_to(group, queue)),
         )
+
+    def _pulled_to(self, group: str, queue: Queue) -> int:
+        """Return the offset behind what a group has got of a queue, as far as that is known."""
+        window = self._in_flight.find(group, queue.topic_id, queue.queue_id)
+        if window is not None:
+            return window.end
+        pulled = self._statistics.pulled_to(queue.topic_id, group, queue.queue_id)
+        return min(pulled, self._puller.end(queue))
 
     def _key(self, topic: Topic, queue_id: int) -> MessageQueue:
         return MessageQueue(

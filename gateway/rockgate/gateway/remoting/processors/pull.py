@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import cast
+from typing import Protocol, cast
 
 from rockgate.gateway.remoting.groups.clients import BROADCASTING, Clients
 from rockgate.gateway.remoting.groups.forbidden import ForbiddenReads
@@ -51,6 +51,17 @@ from rockgate.protocol.remoting.hot.answers import pulled
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import READ
 from rockgate.store.errors import StoreError
+
+
+class Got(Protocol):
+    """Counts what groups get."""
+
+    def __call__(self, queue: Queue, group: str, found: Pulled, seconds: float, /) -> None:
+        """Count the messages of one answer."""
+
+
+def _uncounted(queue: Queue, group: str, found: Pulled, seconds: float) -> None:
+    """Count nothing."""
 
 
 class _WaitingPull:
@@ -108,7 +119,10 @@ class Pulls:
         size_max: int,
         suspend_ms_max: int,
         polls: LongPolls,
+        got: Got = _uncounted,
     ) -> None:
+        """`got` is called with every answer that has messages."""
+        self._got = got
         self._polls = polls
         self._puller = puller
         self._topics = topics
@@ -137,15 +151,15 @@ class Pulls:
         if self._offsets.resets.pending:
             moved = self._moved(group, queue)
             if moved is not None:
-                return _answer(command, moved)
+                return self._answer(command, moved, queue, group)
         found = self._puller.pull(queue, header.queue_offset, wanted, count_max, size_max)
         if not isinstance(found, Pulled):
-            return self._later(command, found)
+            return self._later(command, found, queue, group)
         if found.is_waiting and header.sys_flag & SUSPEND:
             wait_ms = min(header.suspend_timeout_millis, self._suspend_ms_max)
             if wait_ms > 0:
                 return self._wait(command, caller, queue, wanted, count_max, size_max, wait_ms)
-        return _answer(command, found)
+        return self._answer(command, found, queue, group)
 
     def _wait(
         self,
@@ -167,24 +181,27 @@ class Pulls:
         pull.offset, pull.count_max, pull.size_max = offset, count_max, size_max
         return self._poll_registry.poll((queue,), wait_ms, pull.look, pull.end)
 
-    async def _later(self, command: Command, found: Awaitable[Pulled]) -> Reply:
-        return _answer(command, await found)
+    async def _later(
+        self, command: Command, found: Awaitable[Pulled], queue: Queue, group: str
+    ) -> Reply:
+        return self._answer(command, await found, queue, group)
 
     def look(self, pull: _WaitingPull, *, is_last: bool) -> Frame | asyncio.Future[Reply] | None:
         """The answer to a pull that waits, if there is one now."""
-        command, queue = pull.command, pull.queue
-        if self._offsets.resets.pending and (moved := self._moved(pull.group, queue)) is not None:
-            return _answer(command, moved)
+        command, queue, group = pull.command, pull.queue, pull.group
+        if self._offsets.resets.pending and (moved := self._moved(group, queue)) is not None:
+            return self._answer(command, moved, queue, group)
         found = self._puller.pull(queue, pull.offset, pull.wanted, pull.count_max, pull.size_max)
         if not isinstance(found, Pulled):
-            return asyncio.ensure_future(self._later(command, found))
+            return asyncio.ensure_future(self._later(command, found, queue, group))
         if found.code == ResponseCode.PULL_RETRY_IMMEDIATELY and not is_last:
             pull.offset = found.next_offset
             # If one turn could not read it all, the client asks again for the rest.
-            return None if pull.offset >= found.max_offset else _answer(command, found)
-        if found.is_waiting and not is_last:
+            if pull.offset >= found.max_offset:
+                return None
+        elif found.is_waiting and not is_last:
             return None
-        return _answer(command, found)
+        return self._answer(command, found, queue, group)
 
     def ended(self, pull: _WaitingPull) -> None:
         """One waits no more."""
@@ -255,6 +272,21 @@ class Pulls:
             raise _no_classes(header)
         return filter_of(subscription.expression_type or "TAG", subscription.sub_string)
 
+    def _answer(self, command: Command, found: Pulled, queue: Queue, group: str) -> Frame:
+        if found.message_count:
+            self._got(queue, group, found, self._puller.last_seconds)
+        return pulled(
+            command.encoding,
+            command.opaque,
+            found.code,
+            found.remark,
+            found.next_offset,
+            found.min_offset,
+            found.max_offset,
+            found.buffers,
+            found.size,
+        )
+
     def _commit(self, header: PullHeader, group: str, queue: Queue) -> None:
         try:
             self._offsets.commit(group, queue, header.commit_offset, acknowledged=False)
@@ -268,18 +300,4 @@ def _no_classes(header: PullHeader) -> Refused:
         ResponseCode.SUBSCRIPTION_PARSE_FAILED,
         f"Group '{header.consumer_group}' requests filter classes on topic "
         f"'{header.topic}'; only tag and SQL filters are supported.",
-    )
-
-
-def _answer(command: Command, found: Pulled) -> Frame:
-    return pulled(
-        command.encoding,
-        command.opaque,
-        found.code,
-        found.remark,
-        found.next_offset,
-        found.min_offset,
-        found.max_offset,
-        found.buffers,
-        found.size,
     )

@@ -20,7 +20,7 @@ Departs from RocketMQ
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias, cast
 
 from rockgate.gateway.remoting.groups.clients import Clients
@@ -44,6 +44,7 @@ from rockgate.protocol.remoting.hot.answers import OffsetMessageIds, sent
 from rockgate.protocol.remoting.properties import DELAYING_PART
 from rockgate.store.api.append import Appended, AppendedMessages
 from rockgate.store.api.clock import Clock
+from rockgate.store.api.queues import Queue
 
 PUSH_SECONDS_MAX = 3.0
 REGION = b"DefaultRegion"
@@ -63,7 +64,10 @@ class Sends:
         store_host: bytes,
         address: str,
         broker_name: str,
+        took: Callable[[Queue, float], None] = lambda queue, seconds: None,
     ) -> None:
+        """`took` is called with the queue and the time of a slow send."""
+        self._took = took
         self._broker_name = broker_name
         self._sender = sender
         self._clients = clients
@@ -82,6 +86,13 @@ class Sends:
         if isinstance(taken, Appended):
             return self._answer(command, header, taken)
         return self._later(command, header, taken)
+
+    def was_slow(self, command: Command, seconds: float) -> None:
+        """Report a send that took long, if it was for a queue that there is."""
+        header = command.header or _header(command)
+        queue = self._sender.find_queue(header.topic, header.queue_id)
+        if queue is not None:
+            self._took(queue, seconds)
 
     def send_batch(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """320: several messages."""

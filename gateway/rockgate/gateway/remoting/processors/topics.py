@@ -10,7 +10,7 @@ Behaviour
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 from rockgate.gateway.remoting.groups.clients import ClientGroup, Clients
 from rockgate.gateway.remoting.messages.puller import Puller
@@ -50,7 +50,9 @@ class TopicRequests:
         puller: Puller,
         durability: Durability,
         broker_name: str,
+        put_per_second: Callable[[Topic], float] = lambda topic: 0.0,
     ) -> None:
+        self._put_per_second = put_per_second
         self._queues = store.queues
         self._progress = store.progress
         self._store_topics = store.topics
@@ -137,7 +139,7 @@ class TopicRequests:
         body = await joined(
             b'{"offsetTable":{',
             (self._bounds(topic, queue) for queue in self._queues.of(topic.id)),
-            b'},"topicPutTps":0.0}',
+            b'},"topicPutTps":%b}' % javajson.encode(self._put_per_second(topic)),
             instead="request queues one by one (GET_MAX_OFFSET, GET_MIN_OFFSET)",
         )
         return Command(ResponseCode.SUCCESS, body=body)

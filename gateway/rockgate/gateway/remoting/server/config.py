@@ -75,6 +75,9 @@ class RemotingConfig:
         default=366 * 86_400_000, metadata={"minimum": 1, "maximum": 366 * 86_400_000}
     )
     """Maximum delay of a message."""
+    statistics_labels_max: int = field(default=5_000, metadata={"minimum": 1, "maximum": 1_000_000})
+    """Maximum number of topics, and of group and topic pairs, in each set of statistics; each takes
+    up to 2 KB."""
     immune_ms: int = field(default=6_000, metadata={"minimum": 0, "maximum": 2**31 - 1})
     """Minimum age of a half message before its producer is checked, unless the message sets one."""
     check_interval_ms: int = field(default=30_000, metadata={"minimum": 1, "maximum": 2**31 - 1})

@@ -44,6 +44,7 @@ Later: TypeAlias = Awaitable[Reply] | Awaitable["Reply | asyncio.Future[Reply]"]
 """A reply to come. A long poll may return another future, if it has to wait once more."""
 Handle: TypeAlias = Callable[[Command, Caller], Reply | Later]
 REMARK_MAX = 1_000
+SLOW_SECONDS: Final = 0.001
 UNKNOWN: Final = -1
 """The code under which requests without a processor are counted."""
 
@@ -73,6 +74,8 @@ class Dispatcher:
         self.stats = stats or RequestStats()
         self._table = {int(code): (handle, self.stats.of(code)) for code, handle in table.items()}
         self._now = now
+        self.on_slow: dict[int, Callable[[Command, float], None]] = {}
+        """Called, by code, with requests that took a millisecond or more, and with their time."""
 
     def dispatch(self, command: Command, caller: Caller) -> Frame | asyncio.Future[Frame]:
         """The answer's frame, or the promise of one; raises where only closing is left."""
@@ -89,6 +92,8 @@ class Dispatcher:
                 seconds = now() - started
                 stats.counts[bisect_left(BOUNDS, seconds)] += 1
                 stats.seconds += seconds
+                if seconds >= SLOW_SECONDS:
+                    self._slow(command, seconds)
                 stats.request_bytes += command.size
                 stats.answer_bytes += len(reply[0]) if len(reply) == 1 else sum(map(len, reply))
                 return [] if command.flag & ONEWAY_FLAG else reply
@@ -122,12 +127,20 @@ class Dispatcher:
     def _count(self, command: Command, reply: Reply, stats: ApiStats, started: float) -> Frame:
         """Write an answer, and count it."""
         frame = write(command, reply)
-        stats.add(self._now() - started)
+        seconds = self._now() - started
+        stats.add(seconds)
+        if seconds >= SLOW_SECONDS:
+            self._slow(command, seconds)
         stats.request_bytes += command.size
         stats.answer_bytes += sum(map(len, frame))
         if not isinstance(reply, list) and reply.code:
             stats.count_error(reply.code)
         return frame
+
+    def _slow(self, command: Command, seconds: float) -> None:
+        listener = self.on_slow.get(command.code)
+        if listener is not None:
+            listener(command, seconds)
 
 
 def failed(command: Command, caller: Caller, error: Exception) -> Command:
