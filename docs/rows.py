@@ -141,7 +141,7 @@ def modules_of(room: Path) -> list[Path]:
 
 
 def marks_in(tree: ast.Module, where: str) -> Iterator[tuple[str, str]]:
-    """(test, row id) for every mark of one module; a mark nobody would read is an error."""
+    """(test, row id) for every mark of one module; a mark that would not be read is an error."""
     left = {id(call): call for call in mark_calls([tree])}
     for test, nodes in marked_places(tree):
         for call in mark_calls(nodes):
@@ -186,7 +186,7 @@ def row_ids(call: ast.Call, where: str) -> Iterator[str]:
 
 @dataclass(slots=True)
 class Tally:
-    """How far a set of rows has come. A row that departs is not shown, whatever tests it has."""
+    """How many of a set of rows are done. A row that departs is not, whatever tests it has."""
 
     shown: int = 0
     departs: int = 0
@@ -220,7 +220,7 @@ def render(root: Path = ROOT) -> str:
 
 
 def summary_lines(chapters: Iterable[Chapter], marks: Mapping[str, list[Mark]]) -> list[str]:
-    """How many rows are shown, depart and are missing, by chapter and in all."""
+    """How many rows have tests, depart and are missing, by chapter and in all."""
     everything = Tally(title="**all**")
     lines = [
         "| chapter | rows | shown | departs | of these without a test | not yet |",

@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class _Loop:
-    """An event loop on a thread of its own: the client goes on while the test does other things."""
+    """An event loop on a thread of its own: the client runs while the test does other things."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()

@@ -72,7 +72,7 @@ class Host:
             told: dict[str, Any] = {"ok": work()}
         except Refused as refused:
             told = {"refused": [refused.code, str(refused)]}
-        except Exception as error:  # noqa: BLE001 - the test that asked is told
+        except Exception as error:  # noqa: BLE001 - reported to the test that asked
             told = {"broken": repr(error)}
         with self._lock:
             sys.stdout.write(json.dumps({"id": number, **told}) + "\n")

@@ -1,6 +1,6 @@
 """Every call of the Java Admin 4.3, one by one: what it answers, or why it cannot yet.
 
-`calls/AdminCalls.java` makes each call on things of its own and looks at what it did. A call that
+`calls/AdminCalls.java` makes each call on resources of its own and checks the result. A call that
 is left out is made as well, and must fail: once it would pass, it no longer belongs here.
 """
 

@@ -72,7 +72,7 @@ class Tools:
         return self.run_bare(script, *server, *arguments, typed=typed, status=status)
 
     def run_bare(self, script: str, *arguments: str, typed: str = "", status: int = 0) -> str:
-        """The same for a tool that is told of the server in its own way."""
+        """The same for a tool that has another option for the server's address."""
         done = subprocess.run(
             self._command(script, *arguments),
             input=typed,
@@ -84,7 +84,7 @@ class Tools:
         return done.stdout + done.stderr if status else done.stdout
 
     def started(self, script: str, *arguments: str) -> Running:
-        """A tool that goes on beside the test."""
+        """A tool that runs beside the test."""
         return Running(self._command(script, "--bootstrap-server", self.bootstrap, *arguments))
 
     def topics(self, *arguments: str, status: int = 0) -> str:

@@ -56,7 +56,7 @@ def numbered(first: int, count: int) -> bytes:
 
 
 def spread(kcat: Kcat, topic: str, first: int, count: int) -> None:
-    """So many numbers on each of four partitions."""
+    """That many numbers on each of four partitions."""
     for partition in range(4):
         typed = b"".join(b"%d\n" % (first + 4 * n + partition) for n in range(count))
         kcat.run("-P", "-t", topic, "-p", str(partition), typed=typed)
@@ -293,7 +293,7 @@ def delivered(sender: Reader) -> list[int]:
 
 
 class Typing:
-    """Types numbered lines on a thread of its own until it is told to end."""
+    """Types numbered lines on a thread of its own until it is stopped."""
 
     def __init__(self, into: Reader) -> None:
         self.count = 0
@@ -303,7 +303,7 @@ class Typing:
         self._thread.start()
 
     def _run(self) -> None:
-        # It may end before it is told that nothing more comes.
+        # It may end before its input does.
         with contextlib.suppress(BrokenPipeError):
             while not self._is_over.wait(0.001):
                 self._into.type(str(self.count))

@@ -163,7 +163,7 @@ def check_queues(
         ours = python[queue]
         assert shape(theirs) == shape(ours)
         times = {name for name in theirs if name.startswith("last")}
-        # Java's says that a queue is locked that nobody has locked.
+        # Java's broker says that a queue is locked although no client has locked it.
         times |= set() if is_orderly else {"locked"}
         assert {k: v for k, v in theirs.items() if k not in times} == {
             k: v for k, v in ours.items() if k not in times

@@ -34,7 +34,7 @@ def running(block: Block, folder: Path, server: RunningServer) -> Iterator[Path]
     compiler = str(find_java().with_name("javac"))
     compiled = [compiler, "-cp", jars, "-d", str(folder), str(folder / f"{name}.java")]
     subprocess.run(compiled, check=True, timeout=120)
-    # A group's retry topic is new to its consumer, which would else look at it after 20 s.
+    # A group's retry topic is new to its consumer, which would otherwise find it after 20 s.
     brisk = "-Drocketmq.client.rebalance.waitInterval=1000"
     quiet = ("-Drocketmq.client.logUseSlf4j=true", f"-Duser.home={folder}")
     command = [java, brisk, *quiet, *flags, f"{folder}:{jars}", name]

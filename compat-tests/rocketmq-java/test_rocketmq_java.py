@@ -1,7 +1,7 @@
 """Apache RocketMQ's Java client, unmodified, against the server: 5.5.0, and 4.9.7 in the long run.
 
-One JVM for each version runs scenarios by name (src/), which assert what the client is told; what
-spans both sides, and restarts, is put together here.
+One JVM for each version runs scenarios by name (src/), which assert the client's results; what
+spans both protocols, and restarts, is assembled here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Program(Answering):
     def __init__(self, version: str, folder: Path, *flags: str) -> None:
         java, *rest = java_program(HERE, version, "Program")
         quiet = ("-Drocketmq.client.logUseSlf4j=true", f"-Duser.home={folder}")
-        # A group's retry topic is new to its consumer, which would else look at it after 20 s.
+        # A group's retry topic is new to its consumer, which would otherwise find it after 20 s.
         brisk = "-Drocketmq.client.rebalance.waitInterval=1000"
         super().__init__([java, *quiet, brisk, *flags, *rest], folder / "java.log")
 
@@ -220,7 +220,7 @@ class TestRocketMQ5(Scenarios):
     def test_a_group_moves_to_kafka_and_back_over_kills_without_loss(
         self, java_client: Program, rocketmq: RunningServer
     ) -> None:
-        """Nobody stops cleanly: what was not committed is read again, and nothing is missed."""
+        """None stops cleanly: what was not committed is read again, and nothing is missed."""
         topic, group = "kill-moving", "kill-movers"
         java_client.run("produce", namesrv(rocketmq), topic, 0, 40)
         java_client.run("begin", namesrv(rocketmq), topic, group)

@@ -301,7 +301,7 @@ class Administering(OnBroker):
 
 
 async def known(admin: Admin, topic: str, count: int) -> None:
-    """Wait until name servers know so many queues of a topic."""
+    """Wait until name servers know that many queues of a topic."""
     deadline = datetime.now(UTC) + timedelta(seconds=READ_S)
     while datetime.now(UTC) < deadline:
         try:

@@ -56,7 +56,7 @@ class Asked(OnBroker):
     """What an operator asks a consumer by way of a broker, whoever wrote it."""
 
     def topic_words(self, topic: str) -> tuple[str, ...]:
-        """How the tool is told in which topic a place is."""
+        """How the topic of an offset is passed to the tool."""
         return "-t", topic
 
     @pytest.fixture(scope="class")

@@ -117,7 +117,7 @@ class InOrder(OnBroker):
                 await calls.unlock(held)
                 await until(lambda: seen.has(1), "everything", READ_S)
                 assert await calls.lock(queues) == set()
-            # Nobody answers for an unlock.
+            # An unlock has no response.
             async with asyncio.timeout(READ_S):
                 while await calls.lock(queues) != set(queues):
                     pass
@@ -153,7 +153,7 @@ class InOrder(OnBroker):
             sent += 20
             await until(lambda: seen.has(sent), "everything", READ_S)
         # What was consumed is committed before a lock is free. A real broker may do that before it
-        # looks at an earlier pull, which says less: then the next member goes back once.
+        # processes an earlier pull, which says less: then the next member goes back once.
         seen.check(repeats_max=2 if self.line else 0)
 
     @IN_ORDER

@@ -57,7 +57,7 @@ class Behaviours:
     knows_times = True
     """Delays of any length, and recall: since 5.0."""
     first_decides = True
-    """A half message that was decided stays so, and who decides otherwise is told."""
+    """The decision about a half message is final; another decision is rejected."""
 
     @classmethod
     @contextmanager
@@ -328,7 +328,7 @@ class Behaviours:
 
     @staticmethod
     def decide(broker: Broker, result: SendResult, outcome: Outcome) -> None:
-        """Somebody else of the group answers a check."""
+        """Another member of the group answers a check."""
         other = Reader(broker.address)
         header = {
             "producerGroup": "outrun",

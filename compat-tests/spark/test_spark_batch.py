@@ -57,7 +57,7 @@ def two(server: RunningServer) -> str:
 
 
 def expected(*, first: dict[int, int], last: dict[int, int]) -> list[tuple[int, int, bytes]]:
-    """What lies from `first` up to `last` in the fixture's topic."""
+    """The records from `first` up to `last` in the fixture's topic."""
     return [
         (partition, offset, b"%d" % (offset * 2 + partition))
         for partition in sorted(first)
@@ -178,8 +178,8 @@ def test_read_committed_leaves_out_what_was_aborted_and_what_is_open(
 ) -> None:
     """Three transactions and one that is still open: numbers 0-9 and 20-29 were committed.
 
-    Between them lie markers and aborted batches, which a reader must step over, and behind them is
-    what nobody may see yet.
+    Between them are markers and aborted batches, which a reader must skip, and after them records
+    that are not yet visible.
     """
     topic = new_topic(server.bootstrap)
     producer = Producer(

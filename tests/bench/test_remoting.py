@@ -16,7 +16,7 @@ RATES = {"ours": 300.0, "theirs": 100.0}
 
 
 class Paper:
-    """Tells a rate for each server, and remembers what it was told to do."""
+    """Reports a rate for each server, and records its calls."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str, str, float, int]] = []

@@ -60,7 +60,7 @@ def brief(world: Holdings) -> object:
 
 
 def outcome(disk: MemoryDisk, *, is_log: bool) -> object:
-    """What an opened store holds; None if somebody was told of damage."""
+    """The contents of an opened store; None if damage was reported."""
     try:
         store = open_store(disk.root(), ManualClock())
     except Refused:

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Round:
-    """One life of the writer: what it was told is safe, and what it was doing when it died."""
+    """One run of the writer: what was acknowledged to it, and what it was doing when it died."""
 
     def __init__(self, directory: Path, flush: str, random: Random) -> None:
         self.acknowledged: dict[tuple[int, int], int] = {}
@@ -33,8 +33,8 @@ class Round:
         command = [sys.executable, "-m", "tests.crash.writer", str(directory), flush]
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT, env=_env()) as process:
             assert process.stdout is not None
-            # Half of the lives end in the middle of a phase, the others after so many lines; none
-            # before something was promised.
+            # Half of the runs end in the middle of a phase, the others after a number of lines;
+            # none before something was acknowledged.
             phase = random.choice(PHASES) if random.random() < 0.5 else None
             lines_left = random.randint(50, 4_000)
             for line in process.stdout:

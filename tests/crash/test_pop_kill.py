@@ -1,7 +1,7 @@
 """kill -9 of a real server under consumers that pop, acknowledge, extend and forget.
 
 Whatever was answered holds after each restart: what was acknowledged never comes again, what was
-not acknowledged comes again once its time is over, and nothing is handed out twice before.
+not acknowledged comes again once its time is over, and nothing is delivered twice before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ SLACK_MS = 250
 
 
 class Ledger:
-    """What members were told, over all lives of the server. Each message is known by its body."""
+    """What members were answered, over all runs of the server.
+
+    Each message is known by its body.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,7 +42,7 @@ class Ledger:
         self.unsure: set[bytes] = set()
         """Acknowledged without an answer: they may come again."""
         self.held_ms: dict[bytes, int] = {}
-        """Until when nobody else may have it."""
+        """Until when no other member may have it."""
         self.faults: list[str] = []
 
     def take(self, body: bytes, now_ms: int, deadline_ms: int) -> None:

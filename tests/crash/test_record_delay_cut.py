@@ -50,7 +50,7 @@ class Run:
         self.promised: set[bytes] = set()
         """What was answered, and is on disk."""
         self.forbidden: set[bytes] = set()
-        """What was aborted, and the client was told."""
+        """What was aborted, with the abort acknowledged."""
 
     def go(self) -> None:
         try:

@@ -1,7 +1,7 @@
 """The power is cut, or the process killed, at every write of a server whose consumers fail.
 
-Whatever is left: each message that was given back, and answered, is there again once, as another
-try or as a dead letter; none is there twice, and none that nobody gave back.
+Whatever is left: each message that was sent back, and acknowledged, is there again once, as another
+try or as a dead letter; none is there twice, and none that was not sent back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""New sequences, asked of us and of the real thing; what differs is shrunk before it is told."""
+"""New sequences, run on us and on the real broker;
+
+differences are shrunk before they are reported.
+"""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def pass_time(listener: Listener, milliseconds: int, parts: int = 10) -> None:
 
 
 def comes_after(listener: Listener, milliseconds: int) -> None:
-    """The one that waits is due in so long, and not a millisecond sooner."""
+    """The delayed message is due after exactly that time, and not a millisecond sooner."""
     pass_time(listener, milliseconds - 1)
     assert listener.came() == []
     listener.pass_time(1)
@@ -184,7 +184,7 @@ def test_of_a_clock_that_is_ahead_for_good_later_times_of_day_are_exact(
     comes_after(listener, HOUR_MS)
 
 
-# Delays are so long after the send, whatever the clock says
+# Delays count from the send, whatever the clock says
 
 
 @AFTER

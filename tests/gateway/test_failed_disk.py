@@ -155,7 +155,7 @@ def test_after_a_failed_fsync_every_listener_refuses_what_writes_until_a_restart
         assert f'rockgate_upkeep_failures_total{{step="{step}"}}' in metrics
     check_refused(breakable, broker)
     check_pop_refused(broker, held)
-    # It may be well again; nobody can know what it dropped.
+    # It may work again, but what it dropped is unknown.
     breakable.mend()
     check_refused(breakable, broker)
     check_pop_refused(broker, held)

@@ -99,7 +99,7 @@ def test_what_clients_did_is_counted(server: RunningServer) -> None:
     assert found["rockgate_group_lag"][(GROUP, TOPIC)] == COUNT - 3
     assert found["rockgate_kafka_connections_total"][()] >= 2
     assert found["rockgate_fsync_seconds_count"][()] >= 1
-    # What nobody waited for is flushed by the way.
+    # Data without waiters is flushed in the background.
     wait_until(lambda: is_flushed(scrape(server)), "all is on disk")
 
 
@@ -132,7 +132,7 @@ def test_every_metric_of_the_table_is_told_unless_there_is_nothing_to_tell(
     server: RunningServer,
 ) -> None:
     found = {name.removesuffix("_bucket") for name in scrape(server)}
-    # Nobody has made a mistake on Kafka's side yet.
+    # No Kafka request has failed yet.
     assert set(METRICS) - found <= {"rockgate_kafka_errors_total"}
 
 

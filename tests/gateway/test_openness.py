@@ -43,7 +43,7 @@ def made(folder: Path) -> Server:
 
 
 def is_open(server: Server, port: str) -> bool:
-    """Whether somebody listens there; the kernel answers, and no turn of the loop is needed."""
+    """Whether a server listens there; the kernel answers, and no turn of the loop is needed."""
     address = server.addresses[port]
     try:
         socket.create_connection((address.host, address.port), timeout=10).close()

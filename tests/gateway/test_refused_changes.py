@@ -115,7 +115,7 @@ class Everything(Ledger):
         return self.halves.prepare(incoming).offset  # type: ignore[union-attr]  # async flush
 
     def wait(self, milliseconds: int) -> int:
-        """Let a message wait for its time; its offset."""
+        """Delay a message; return its offset."""
         queue = self.queue("orders", 2)
         due_ms = self.clock.now_ms() + milliseconds
         draft = Draft(b"", 0, 0, b"later")

@@ -1,4 +1,4 @@
-"""Batches that become far more than they are: whoever opens one holds up nobody."""
+"""Batches that decompress to far more than their size: opening one blocks no other request."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from rockgate.protocol.kafka.records.compression import compress
 from rockgate.protocol.kafka.records.record import Record, build_batch
 
 GROWTH_MAX = 400 << 20
-"""Two batches of 64 MiB that are opened at a time, one that is kept, and what goes with them."""
+"""Two batches of 64 MiB that are opened at a time, one that is cached, and their overhead."""
 MILLION = 1_000_000
 _numbers = itertools.count()
 
@@ -102,7 +102,7 @@ class Target:
         return answer.topics[0].partitions[0]
 
     def pull(self, offset: int = 0) -> tuple[list[int], int]:
-        """Offsets that a pull brings, and where the next one goes on."""
+        """Offsets that a pull returns, and where the next one continues."""
         answer = self.rocketmq.pull(self.name, offset)
         found = [each.queue_offset for each in messages(answer)] if answer.body else []
         return found, int(answer.fields["nextBeginOffset"])

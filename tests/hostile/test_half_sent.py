@@ -1,4 +1,4 @@
-"""Large requests of which the last byte never comes: received, broken off, and in nobody's way."""
+"""Large requests of which the last byte never comes: received, aborted, and blocking no other."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_numbers_of_any_size_in_a_pop_are_answered(
     attacker: PopClient, field: str, value: int
 ) -> None:
     if field == "pollTime":
-        # It waits as long as it is told, up to a bound: here there is something to have.
+        # It waits as long as requested, up to a limit: here there is a message at once.
         expect(attacker.pop(TOPIC, f"polls{value}".replace("-", "m"), pollTime=value))
         return
     answer = attacker.pop(TOPIC, "numbers", **{field: value})

@@ -77,7 +77,7 @@ def _make_topic(client: RawClient) -> None:
 
 
 def _produce(server: RunningServer, client_id: str) -> int:
-    """Write 200 KB on a connection of its own, and hang up; how long it was told to wait."""
+    """Write 200 KB on a connection of its own, and close it; return the reported throttle time."""
     batch = bytes(build_batch([Record(0, 0, None, bytes(200_000))], base_offset=0))
     data = [writing.PartitionProduceData(index=0, records=batch)]
     request = writing.ProduceRequest(

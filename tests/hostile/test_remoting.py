@@ -1,7 +1,7 @@
 """Bytes and requests on RocketMQ's ports that mean harm: an answer or a closed connection.
 
-A well-behaved client of each port goes on the whole time; afterwards there is no traceback in the
-log, and the server has not kept what it was sent.
+A well-behaved client of each port continues the whole time; afterwards there is no traceback in the
+log, and the server has not retained what it was sent.
 """
 
 from __future__ import annotations

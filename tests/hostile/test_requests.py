@@ -1,4 +1,4 @@
-"""Well-formed requests with absurd values: a clear answer, and nothing kept."""
+"""Well-formed requests with absurd values: a clear answer, and nothing retained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests ask what anybody may ask; where one reaches for what is private, it is counted here."""
+"""Tests use public interfaces; uses of private attributes are counted here."""
 
 import ast
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ OWN = {"self", "cls"}
 
 
 def reached(tree: ast.Module) -> Iterator[str]:
-    """Every use of somebody else's private attribute."""
+    """Every use of another object's private attribute."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Attribute) or node.attr in TUPLE_METHODS:
             continue

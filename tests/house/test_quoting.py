@@ -11,7 +11,7 @@ import pytest
 from tests.house.checkout import ROOT, parse, python_files
 
 CLIENTS_KEYS = {"group", "topic", "client_id", "origin", "key", "transactional_id", "user"}
-"""Keys of log lines whose values are somebody else's text."""
+"""Keys of log lines whose values are untrusted text."""
 _PLACE = re.compile(r"(?:(\w+)=)?%(?:\.\d+)?[a-z]")
 _LEVELS = {"debug", "info", "warning", "error", "exception"}
 PRINTERS = {"echo.py", "tables.py", "config.py", "delay.py"}

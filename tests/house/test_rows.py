@@ -110,7 +110,7 @@ def test_a_mark_whose_id_is_not_written_out_is_refused() -> None:
 
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
-    """A checkout with four rows: shown, departing, both, and neither."""
+    """A checkout with four rows: tested, departing, both, and neither."""
     promises = "".join(f'X-{number} = "Promise {number} | x."\n' for number in range(1, 5))
     departures = 'X-2 = "too slow"\nX-3 = "in part"'
     (tmp_path / "docs" / "requirements").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The store's interface: narrow, in the store's own words, and kept by the store."""
+"""The store's interface: narrow, in the store's own words, and implemented by the store."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What an object calls is given to it when it is made, and by nobody's assignment from afar.
+"""What an object calls is passed to its constructor, and never assigned from elsewhere.
 
 Two ways are left, and both can be read where the object is declared: `Store.attach` lists what a
 store calls, and a list of listeners is appended to.

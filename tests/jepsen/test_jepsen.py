@@ -36,7 +36,7 @@ def stop(server: RunningServer) -> None:
 
 def pause(server: RunningServer) -> None:
     server.signal(signal.SIGSTOP)
-    # Long enough for requests to pile up: the clients' own threads go on meanwhile.
+    # Long enough for requests to pile up: the clients' own threads continue meanwhile.
     with contextlib.suppress(subprocess.TimeoutExpired):
         server.process.wait(PAUSE_SECONDS)
     server.signal(signal.SIGCONT)

@@ -33,14 +33,14 @@ class Copies:
         self.values: list[list[int]] = [[] for _ in range(PARTITIONS)]
 
     def count(self) -> int:
-        """How many there are, after a look at what is new."""
+        """How many there are, after reading what is new."""
         for message in self._consumer.consume(500, 0.05):
             if message.error() is None:
                 self.values[message.partition()].append(int(message.value()))
         return sum(map(len, self.values))
 
     def wait_for(self, count: int, seconds: float) -> None:
-        """Read until there are so many."""
+        """Read until there are that many."""
         wait_until(lambda: self.count() >= count, f"{count} copies are there", seconds)
 
     def close(self) -> None:

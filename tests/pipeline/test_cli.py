@@ -300,7 +300,7 @@ class TestProcess:
         script = ROOT / "pipeline" / "rockgate" / "pipeline" / "submit.py"
         jars = connector.configuration("4.0.0")
         flags = [part for name, value in jars.items() for part in ("--conf", f"{name}={value}")]
-        # Nobody has told this session how small the work is.
+        # This session was not configured for small work.
         flags += ["--conf", "spark.sql.shuffle.partitions=2"]
         job = ["archive", "--bootstrap", server.bootstrap, "--topic", topic, "--into", "archive"]
         done = subprocess.run(

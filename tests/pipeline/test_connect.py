@@ -89,7 +89,7 @@ def test_small_files_are_merged_there_and_an_archive_goes_on_from_either_side(
 def test_a_job_that_is_stopped_there_goes_on_where_it_was(
     server: RunningServer, connect: ConnectServer, tmp_path: Path
 ) -> None:
-    """Ctrl-C between two steps of a mirror; partitions, keys and headers are kept."""
+    """Ctrl-C between two steps of a mirror; partitions, keys and headers are preserved."""
     topic = new_topic(server.bootstrap, 2)
     send(server.bootstrap, topic, numbered(200, 2))
     words = ["mirror", "--from", server.bootstrap, "--to", server.bootstrap, "--topic", topic]

@@ -1,6 +1,6 @@
 """The guides that use Spark: everything on them is run, in order, in the one session.
 
-`--follow` makes a job go once through what is there, since nobody stops it here.
+`--follow` makes a job go once through what is there, since nothing stops it in a test.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """docs/reference/pipeline.md: its commands and programs run in order, on servers of their own.
 
 The jobs run in this process, in the one session; `--follow` makes them go once through what is
-there, since nobody stops them here. What is for a Connect server runs at one.
+there, since nothing stops them in a test. What is for a Connect server runs at one.
 """
 
 from __future__ import annotations

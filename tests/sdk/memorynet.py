@@ -69,7 +69,7 @@ def now() -> float:
 
 
 async def pass_time(seconds: float) -> None:
-    """Until so many seconds of the loop's clock have gone by."""
+    """Wait for that many seconds of the loop's clock."""
     loop = asyncio.get_running_loop()
     passed: asyncio.Future[None] = loop.create_future()
     handle = loop.call_later(seconds, passed.set_result, None)

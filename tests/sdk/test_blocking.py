@@ -117,7 +117,7 @@ def test_errors_reach_the_caller_and_nothing_works_outside_the_block(name_server
 
 @pytest.fixture
 def away() -> Iterator[tuple[str, int]]:
-    """A name server that knows a broker where nobody listens."""
+    """A name server that knows a broker where no server listens."""
     with socket.create_server(("127.0.0.1", 0)) as taken, FakeNameServer() as server:
         server.broker = f"127.0.0.1:{taken.getsockname()[1]}"
         taken.close()
@@ -202,7 +202,7 @@ def test_a_slow_checker_holds_up_no_other_producer(name_server: str) -> None:
 
 
 def test_a_producer_can_be_opened_while_another_closes(away: tuple[str, int]) -> None:
-    """The first waits for what is under way; the second goes on with its loop, and ends it."""
+    """The first waits for what is under way; the second continues with its loop, and ends it."""
     address = "{}:{}".format(*away)
     first = BlockingProducer(address, group="first", timeout_s=600).open()
     future = first.submit(Message("t", b"x"))

@@ -180,7 +180,7 @@ async def test_a_server_that_accepts_and_says_nothing_is_dialled_again() -> None
 async def test_what_was_acknowledged_is_there_after_a_kill(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """The server is killed and started again under load; the producer goes on by itself."""
+    """The server is killed and restarted under load; the producer continues by itself."""
     acknowledged: set[bytes] = set()
     with RunningServer(tmp_path_factory.mktemp("killed"), rocketmq=True) as server:
         host, port = server.address("namesrv")

@@ -1,4 +1,4 @@
-"""What others hang on to a store: each once."""
+"""What is attached to a store: each once."""
 
 import pytest
 from tests.store.keeping import Keeping

@@ -1,6 +1,6 @@
 """A start on a disk without room: whatever of it cannot be written, readers are served.
 
-The store that starts was killed with a torn end, and has messages, keys, what waits for its time, a
+The store that starts was killed with a torn end, and has messages, keys, delayed messages, a
 snapshot and indexes, so that its start writes whatever a start may write.
 """
 
@@ -82,7 +82,7 @@ class FullStart(WaitingStore):
         assert self.store.delay.waiting_count == WAITING
 
     def check_well(self) -> None:
-        """With room again everything goes on by itself, and nothing was forgotten."""
+        """With space again everything continues by itself, and nothing was forgotten."""
         self.disk.plan, self.disk.capacity = None, 1 << 40
         for _ in range(3):
             self.pass_time(LOOK_MS)

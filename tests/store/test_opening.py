@@ -23,7 +23,7 @@ from rockgate.store.write.dispatch import Derived
 
 
 def stopped(disk: MemoryDisk, count: int, *, flushed: int, is_clean: bool) -> CommitLog:
-    """A log of so many entries whose first `flushed` ones are on disk and checkpointed."""
+    """A log of that many entries whose first `flushed` ones are on disk and checkpointed."""
     root = disk.root()
     checkpoint = CheckpointFile(root, SEGMENT)
     log = new_log(root.child("commitlog"))

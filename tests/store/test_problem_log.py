@@ -1,4 +1,4 @@
-"""What fails again and again is told once, and again when it changes."""
+"""A repeated failure is logged once, and again when it changes."""
 
 from __future__ import annotations
 

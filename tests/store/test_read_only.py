@@ -15,7 +15,7 @@ from rockgate.store.store import Store
 
 
 def log_bytes(store: Store) -> bytes:
-    """The log as it lies, from its first position to its end."""
+    """The bytes of the log, from its first position to its end."""
     whole = b"".join(bytes(each.mapping.view) for each in store.segments.row)
     return whole[: store.log.end - store.log.start]
 

@@ -86,7 +86,7 @@ def test_inline_jobs_go_on_after_an_owner_that_raised() -> None:
 
 
 class Home:
-    """A store's thread: what is posted runs when it is told to."""
+    """A store's thread: what is posted runs on demand."""
 
     def __init__(self) -> None:
         self._posted: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -158,7 +158,7 @@ def test_a_worker_takes_a_step_when_it_is_woken() -> None:
 
 
 def test_waking_a_worker_during_its_step_makes_it_take_another() -> None:
-    """Or what was appended while it flushed would wait for ever."""
+    """Or what was appended while it flushed would wait forever."""
     inside, go_on = threading.Event(), threading.Event()
     steps: list[int] = []
 

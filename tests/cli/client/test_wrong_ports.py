@@ -1,4 +1,4 @@
-"""What answers at a wrong port is told as that."""
+"""What answers at a wrong port is named in the error."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def listening(serve: Serve) -> AsyncIterator[Address]:
 
 
 def saying(data: bytes, *, is_first: bool = False) -> Serve:
-    """Say something, when asked or before, and hang up."""
+    """Send something, when asked or before, and close the connection."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError):

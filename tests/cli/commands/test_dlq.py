@@ -1,4 +1,4 @@
-"""Dead letters through a real server: listed, shown, and sent to where they came from, once."""
+"""Dead letters through a real server: listed, described, and resent to their topics, once."""
 
 from __future__ import annotations
 

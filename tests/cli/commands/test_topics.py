@@ -5,7 +5,7 @@ NEW_YEAR_MS = 1_767_225_600_000
 
 
 def fill(terminal: Terminal, topic: str, *, seconds: tuple[int, ...]) -> None:
-    """Records in partition 0, each so many seconds after 2026 began."""
+    """Records in partition 0, each that many seconds after 2026 began."""
     data = b"".join(
         b'{"value":"x","partition":0,"timestamp_ms":%d}\n' % (NEW_YEAR_MS + each * 1000)
         for each in seconds

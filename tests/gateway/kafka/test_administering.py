@@ -163,7 +163,7 @@ def test_librdkafka_tells_bad_records_of_a_batch_from_those_beside_them(
 
 
 def refusals_of(server: RunningServer, topic: str, settings: dict[str, Any]) -> list[Any]:
-    """What is told of each of a hundred records, of which each tenth has no key."""
+    """What is reported of each of a hundred records, of which each tenth has no key."""
     producer = Producer({"bootstrap.servers": server.bootstrap, **settings})
     told: dict[bytes, Any] = {}
 

@@ -173,7 +173,7 @@ class Turns:
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
     async with AsyncExitStack() as resources:
         made = Server(resources, tmp_path)
-        # A collection looks at all that this process ever imported, and would be measured too.
+        # A collection visits everything that this process ever imported, and would be measured too.
         gc.disable()
         yield made
         gc.enable()
@@ -267,7 +267,7 @@ REFUSED = [
 
 
 async def test_no_request_leaves_anything_to_be_collected(tmp_path: Path) -> None:
-    """An error that is kept knows the frame that keeps it, and with it the whole request."""
+    """A stored error references the frame that stores it, and with it the whole request."""
     left = {}
     async with AsyncExitStack() as resources:
         server = Server(resources, tmp_path, QUICK)

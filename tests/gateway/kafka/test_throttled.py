@@ -74,7 +74,7 @@ def set_quota(server: RunningServer, client_id: str, quota: str, value: float | 
 
 
 def produce(who: RawClient, size: int) -> int:
-    """Append a record, and return for how long one is told to wait."""
+    """Append a record, and return the reported throttle time."""
     batch = build_batch([Record(0, 0, None, b"x" * size)], base_offset=0)
     data = PartitionProduceData(index=0, records=bytes(batch))
     request = ProduceRequest(
@@ -88,7 +88,7 @@ def produce(who: RawClient, size: int) -> int:
 
 
 def fetch(who: RawClient, bytes_max: int = 1 << 20) -> tuple[int, int]:
-    """Read from the start; how long one is told to wait, and how many bytes came."""
+    """Read from the start; return the reported throttle time, and how many bytes came."""
     partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=bytes_max)
     request = FetchRequest(
         max_wait_ms=0, max_bytes=bytes_max, topics=[FetchTopic(topic=TOPIC, partitions=[partition])]
@@ -104,7 +104,7 @@ def test_a_producer_beyond_its_quota_is_told_to_wait_and_not_heard_meanwhile(
     set_quota(server, "greedy", "producer_byte_rate", RATE)
     with client(server, "greedy") as greedy, client(server, "modest") as modest:
         assert produce(greedy, 5_000) == 0
-        # Before it is told: this process may have its next turn long after that.
+        # Before the response: this process may have its next turn long after that.
         began = time.monotonic()
         waits = [produce(greedy, 20_000)]
         # Others are not held up; and what comes from the client is answered once its time is over.

@@ -1,4 +1,4 @@
-"""What a connection reads, holds, and lets go, whichever protocol is spoken on it."""
+"""What a connection reads, holds, and releases, whichever protocol is spoken on it."""
 
 import gc
 import logging
@@ -187,7 +187,7 @@ async def test_an_error_that_comes_after_the_end_is_not_reported_as_lost(line: A
     line.script.futures[b"wait"].set_exception(RuntimeError("too late"))
     line.transport.lose()
     await turns()
-    # filterwarnings and asyncio's exception handler would tell if nobody had looked at it.
+    # filterwarnings and asyncio's exception handler would report an error that was never retrieved.
     line.script.futures.clear()
 
 

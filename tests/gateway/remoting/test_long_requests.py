@@ -29,7 +29,7 @@ def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def answered(answer: Any) -> tuple[Any, int]:
-    """An answer, and how often somebody else had a turn before it was there."""
+    """A response, and how often other work had a turn before it."""
     assert isinstance(answer, Awaitable)
     task, turns = asyncio.ensure_future(answer), 0
     while not task.done():

@@ -34,7 +34,7 @@ from rockgate.store.clock import ManualClock
 
 
 class Somebody:
-    """A connection that nobody writes to."""
+    """A connection that is never written to."""
 
     peer: Peer
     is_open = True
@@ -377,7 +377,7 @@ def test_a_broker_registers_with_a_name_server_elsewhere(tmp_path: Path) -> None
             wait_until(lambda: asker.ask(105, asked).code == 0, "the broker is known")
             broker.publish("far-away")
             asked = {"topic": "far-away"}
-            # Half a minute later it would be told in any case.
+            # Half a minute later it would be sent in any case.
             wait_until(lambda: asker.ask(105, asked).code == 0, "a new topic is known at once", 20)
             found = body(asker.ask(106))["brokerAddrTable"]
             assert isinstance(found, dict) and list(found) == ["elsewhere"]

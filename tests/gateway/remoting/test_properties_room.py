@@ -12,7 +12,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 
 
 def filled(size: int, **more: str) -> dict[str, str]:
-    """Properties of so many bytes in all."""
+    """Properties of that many bytes in all."""
     used = sum(len(name) + len(value) + 2 for name, value in more.items())
     return {**more, "filling": "f" * (size - used - len("filling") - 2)}
 

@@ -46,7 +46,7 @@ def reply(client: Client, client_id: str) -> int:
 
 
 def pushed(client: Client) -> Command:
-    """What the asker is told; it says thank you."""
+    """What the requester receives; it acknowledges it."""
     while not client.told:
         client.receive()
     told = client.told.pop()

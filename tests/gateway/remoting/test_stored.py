@@ -167,7 +167,7 @@ async def test_a_flush_that_is_late_for_its_sender_is_a_disk_flush_timeout_and_s
 ) -> None:
     world = SendWorld(flush="sync")
     body = encode_batch([(0, b"in a batch", b"")]) if is_batch else b"late"
-    # Nobody flushes here: the sender's own time decides.
+    # Nothing is flushed: the sender's own timeout decides.
     answer = await world.send(body, batch=str(is_batch).lower(), properties="")
     assert answer.code == ResponseCode.FLUSH_DISK_TIMEOUT
     assert world.stored(answer) == (b"in a batch" if is_batch else b"late")

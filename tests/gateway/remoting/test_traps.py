@@ -63,7 +63,7 @@ def test_the_broker_sends_no_message_that_nobody_pulls(
     for _ in range(3):
         broker.publish("unasked", b"news")
     assert member.ask(30, {"topic": "unasked", "queueId": 0}).fields == {"offset": "4"}
-    # Whatever the server would send by itself lies in front of that answer.
+    # Whatever the server would send by itself arrives before that response.
     assert {told.code for told in member.told} <= {40}, "but that the group has changed"
     assert len(messages(member.pull("unasked", 1))) == 3
 

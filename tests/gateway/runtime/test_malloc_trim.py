@@ -33,7 +33,7 @@ class Memory:
         self._used = 0.0
 
     def now(self) -> float:
-        """A second passes whenever somebody asks."""
+        """A second passes with each reading."""
         self._seconds += 1
         self._used += self.share
         return self._seconds

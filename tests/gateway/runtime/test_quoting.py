@@ -1,4 +1,4 @@
-"""What others wrote is shown and not obeyed: in the log, on terminals, in JSON."""
+"""Untrusted text is displayed and not obeyed: in the log, on terminals, in JSON."""
 
 from __future__ import annotations
 

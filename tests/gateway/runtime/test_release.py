@@ -1,4 +1,4 @@
-"""Large values are let go of a little at a time."""
+"""Large values are released a little at a time."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def test_a_sync_queue_has_news_after_the_flush_that_covers_its_last_append(
     queue.is_sync = True
     add(queue, 0)
     registry.wake(queue)
-    # Whoever comes between the append and its flush is told as well.
+    # A waiter that registers between the append and its flush is notified as well.
     registry.watch(queue, noted)
     assert noted.count == 0
     add(queue, 100)

@@ -28,7 +28,7 @@ from rockgate.store.queues.queueruns import Indexes
 from rockgate.store.read.slices import Slice
 
 QUEUE = Queue(b"orders", bytes(16), 0, Indexes())
-"""Whose readers are told when a thread has opened a body, which happens in none of these."""
+"""The readers notified when a thread has opened a body, which happens in none of these."""
 
 
 def record_of(properties: dict[str, str], sys_flag: int = 0, body: bytes = b"body") -> Record:

@@ -1,4 +1,7 @@
-"""Offsets that hold nothing to be read: counted without opening a batch, and kept over a start."""
+"""Offsets without a readable record:
+
+counted without opening a batch, and retained over a restart.
+"""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_a_restart_changes_nothing(is_killed: bool) -> None:
     assert (ledger.bounds(0), ledger.bounds(1)) == before
     assert ledger.read() == [b"kept"]
     assert ledger.committed_offset() == (88, -1)
-    # And it can go on: the producer never noticed.
+    # And it can continue: the producer never noticed.
     assert ledger.write(producer, 1, b"more") == 0
     assert ledger.end(producer, commit=True).code == 0
     assert ledger.read() == [b"kept", b"open", b"more"]

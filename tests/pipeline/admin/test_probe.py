@@ -18,7 +18,7 @@ from rockgate.pipeline.spark.kafka import Cluster
 
 @contextmanager
 def answering(data: bytes) -> Iterator[str]:
-    """Somebody who says the same to everybody."""
+    """A server that sends the same bytes to every client."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:

@@ -1,4 +1,7 @@
-"""One cluster to another: partitions, keys and headers kept, and a rerun repeats nothing."""
+"""One cluster to another:
+
+partitions, keys and headers are preserved, and a rerun repeats nothing.
+"""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_orders_are_joined_with_their_payments(
         "method": "card",
         "waited_ms": 1200,
     }
-    # The second order is paid in full by and by: its state was kept in the checkpoint.
+    # The second order is paid in full later: its state was saved in the checkpoint.
     send(cluster.bootstrap, payments, [payment(2, 300, 5000)])
     run(spark, chosen, reporter)
     assert {m.key() for m in read_topic(cluster.bootstrap, paid, 2, 2)} == {b"1", b"2"}

@@ -25,7 +25,7 @@ BUSY = Command(1, remark="not now")
 
 
 class Chosen:
-    """A strategy of the application's: it gives what it is told to, and notes what it saw."""
+    """A strategy of the application: it returns a fixed allocation, and records its arguments."""
 
     name = "CHOSEN"
 

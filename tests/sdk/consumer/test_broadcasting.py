@@ -106,7 +106,7 @@ async def test_a_member_goes_on_where_its_file_says(
     saved = LocalOffsets(tmp_path).load()
     assert sum(saved.values()) == 10
     assert {queue.topic for queue in saved} == {topic}
-    # No broker was told of it.
+    # It was not sent to any broker.
     async with Client(name_server) as client:
         calls = BrokerCalls(client, "b-file")
         assert {await calls.committed(queue) for queue in saved} == {None}
@@ -176,7 +176,7 @@ async def test_what_was_persisted_is_read_at_the_next_start(tmp_path: Path) -> N
     offsets.update(QUEUE, 7, increase_only=True)
     await store.persist(offsets)
     assert offsets.unpersisted() == {}
-    # A queue that is not held any more is not forgotten.
+    # A queue that is no longer held is not forgotten.
     offsets.remove(QUEUE)
     other = Queue("orders", "a", 1)
     offsets.update(other, 3, increase_only=True)

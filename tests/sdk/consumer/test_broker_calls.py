@@ -138,7 +138,7 @@ def test_each_flag_of_a_pull_has_its_bit(options: dict[str, Any], flags: int) ->
         assert request.fields["sysFlag"] == str(flags)
 
     in_world(scenario)
-    # Filter classes are not asked for by us; a server has to know the bit all the same.
+    # We do not use filter classes; a server has to know the bit nevertheless.
     assert pull_flags.CLASS_FILTER == 8
 
 
@@ -189,7 +189,7 @@ def test_the_broker_to_ask_is_the_one_last_suggested_and_the_master_at_first() -
         assert (len(world.pulls()), len(world.pulls(world.slave))) == (1, 1)
         await pull()
         assert (len(world.pulls()), len(world.pulls(world.slave))) == (2, 1), "suggested by slave"
-        # Each queue has its own, and a broker that is not there is not asked.
+        # Each queue has its own, and a broker that does not exist is not asked.
         await pull(Queue("t", "a", 0))
         assert (len(world.pulls()), len(world.pulls(world.slave))) == (3, 1)
         world.master.script[11] = lambda _: answered(suggested=7)

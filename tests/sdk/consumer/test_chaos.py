@@ -1,7 +1,7 @@
 """Servers and members that die, come, go and hang: nothing acknowledged is lost, order holds.
 
 The faults are seeded. Messages may come twice where at-least-once allows it, and every message that
-a producer was told of comes at least once.
+was acknowledged to a producer comes at least once.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ async def send(name_server: str, topic: str, *bodies: bytes) -> None:
 
 
 async def dead_letters(name_server: str, group: str, how_many: int) -> list[Received]:
-    """The first dead letters of a group, once there are so many."""
+    """The first dead letters of a group, once there are that many."""
     found: list[Received] = []
     async with asyncio.timeout(30), PullConsumer(name_server, group="reader") as reader:
         queues = await reader.queues(f"%DLQ%{group}")

@@ -118,7 +118,7 @@ class Brokers:
         return by_tags(topic), 1
 
     async def _announce(self) -> None:
-        """Nobody has to be told."""
+        """There is no one to notify."""
 
     def _changed(self) -> None:
         self.round_count += 1
@@ -336,7 +336,7 @@ def test_a_lock_must_be_renewed_before_it_is_stale() -> None:
 
 
 class Busy:
-    """A queue whose listener runs until it is let go."""
+    """A queue whose listener runs until it is released."""
 
     def __init__(self) -> None:
         self.is_free = False

@@ -1,4 +1,4 @@
-"""A consumer from its making to its end, on a virtual clock: its states, and what it is told."""
+"""The lifecycle of a consumer on a virtual clock: its states, and its callbacks."""
 
 from __future__ import annotations
 

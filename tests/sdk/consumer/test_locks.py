@@ -49,7 +49,7 @@ def test_a_listener_runs_only_while_the_lock_of_its_queue_is_held_and_fresh() ->
                 # Asked for once, and then renewed every twenty seconds.
                 times = [time for time in cluster.times(41)]
                 assert times == [0.0, 0.0, 20.0, 40.0, 60.0]
-                # Nobody answers: what was had at 60 s is good for half a minute.
+                # No broker answers: a lock acquired at 60 s is valid for half a minute.
                 cluster["a"].silent = {41}
                 await pass_time(60)
                 last_s = heard.times[-1]

@@ -100,7 +100,7 @@ def test_every_broker_is_told_of_every_group_whichever_of_them_fails() -> None:
 
 
 class Nowhere:
-    """Progress that is not kept."""
+    """Progress that is not stored."""
 
     async def load(self) -> None:
         """Nothing has to be made ready."""

@@ -262,7 +262,7 @@ async def test_order_holds_when_members_come_and_one_dies(name_server: str, topi
         await send(name_server, topic, 10, sent)
         sent += 10
         assert sent < 3000
-    # It dies without a word: its locks have to expire before the other may go on.
+    # It dies silently: its locks have to expire before the other may continue.
     clients["two"].abort()
     await send(name_server, topic, 50, sent)
     sent += 50

@@ -122,7 +122,7 @@ def test_pulling_pauses_fifty_milliseconds_at_a_time_while_a_limit_is_passed(
                 counts = heard.consumer.statistics.held_back_counts
                 # Looked at every fifty milliseconds, and at nothing but this limit.
                 assert counts == dict.fromkeys(counts, 0) | {limit: round(9.98 / FLOW_S)}
-                # It goes on by itself when the listener does.
+                # It resumes by itself when the listener does.
                 await pass_time(0.1)
                 assert offsets(cluster.pulls())[:2] == [0, 32]
                 assert len(heard.bodies) == 40

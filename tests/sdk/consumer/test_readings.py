@@ -182,7 +182,7 @@ def test_the_periods_of_a_client_and_of_a_broker_that_looks_for_it_are_rocketmqs
         async with cluster.client() as client, Heard(cluster, client):
             cluster["a"].put("t", 0, b"x")
             await pass_time(14)
-            # Nobody answers any more.
+            # No broker answers from now on.
             cluster["a"].silent = {11}
             await pass_time(50)
             for code in (105, 34):

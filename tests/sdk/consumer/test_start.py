@@ -139,7 +139,7 @@ def test_one_client_serves_a_process_and_each_user_is_told_why_it_cannot(
         sharing.append(cluster)
         cluster.name_server.is_down = True
         async with Producer("n:1", group="shop"):
-            # Opening dials nothing, so it cannot fail: whoever asks for something is told.
+            # Opening dials nothing, so it cannot fail: the first request gets the error.
             for group in ("one", "two"):
                 with pytest.raises(Exception, match="n:1"):
                     await Consumer("n:1", group=group, topics=["t"]).open()

@@ -1,4 +1,4 @@
-"""A member while it runs: paused, subscribed anew, told of queues, and rid of what hangs."""
+"""A running member: paused, resubscribed, notified of queues, and rid of listeners that hang."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates and means over the last minute, and what Prometheus is shown of them."""
+"""Rates and means over the last minute, and their metrics for Prometheus."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from rockgate.sdk.observe.telemetry import context_of, hook
 
 
 class Spans:
-    """A provider of the application's, and what it was told."""
+    """A provider of the application, which records its calls."""
 
     def __init__(self) -> None:
         self._exporter = InMemorySpanExporter()

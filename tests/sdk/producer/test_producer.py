@@ -355,7 +355,7 @@ def test_oneway_sends_without_end_are_held_back_by_the_transport() -> None:
             await settle()
             before = broker.transport.write_count
             for _ in range(100):
-                # Nothing here lets the loop go on.
+                # Nothing in this block lets the loop run.
                 await producer.send_oneway(Message("t", b"x"))
             assert broker.transport.write_count - before == 6, "every 16 of them"
             await producer.send_oneway(Message("t", dense))

@@ -34,7 +34,7 @@ HOST = pack_host(b"\x7f\0\0\1", 1)
 
 
 class Checked:
-    """A checker that notes what it is asked and says what it was told to."""
+    """A checker that records its calls and returns a fixed decision."""
 
     def __init__(self, outcome: Outcome | Exception = Outcome.UNKNOWN) -> None:
         self.outcome = outcome
@@ -165,7 +165,7 @@ def test_an_end_that_is_not_heard_is_no_error_of_the_block_and_a_later_check_set
                 pass
             assert (tx.outcome, tx.is_confirmed) == (Outcome.COMMIT, False)
             unheard = len(ends(world))
-            # The broker said nothing for so long that the connection may be another one now.
+            # The broker was silent long enough for the connection to be another one now.
             await producer.send(Message("t", b"x"))
             world.brokers["a"].ask(39, CHECK, half())
             await settle()

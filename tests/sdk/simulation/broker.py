@@ -131,10 +131,10 @@ class Broker(Store):
     # What a node does
 
     def accepted(self, end: End) -> None:
-        """A client has connected; it is nobody before its first heartbeat."""
+        """A client has connected; it is unknown before its first heartbeat."""
 
     def lost(self, end: End) -> None:
-        """A client is gone, and no member any more."""
+        """A client has left, and is no longer a member."""
         for held in [each for part in self._held.values() for each in part]:
             if held.end is end:
                 self._unhold(held)

@@ -29,7 +29,7 @@ NAME_SERVER: Final = "ns:1"
 DEAD_PREFIX: Final = "%DLQ%"
 REGISTER_S: Final = 30.0
 FORGET_S: Final = 120.0
-"""After so long without a sign a name server forgets a broker, and a broker a client."""
+"""Time without a heartbeat after which a name server forgets a broker, and a broker a client."""
 DISK_S: Final = 5.0
 HOST: Final = pack_host(bytes(4), 1)
 
@@ -74,7 +74,7 @@ class Log:
 
     stored: list[Stored] = field(default_factory=list)
     begin: int = 0
-    """What lies before it was deleted."""
+    """Everything before it was deleted."""
 
     @property
     def end(self) -> int:
@@ -82,7 +82,7 @@ class Log:
 
 
 class Watch(Protocol):
-    """Is told what a group does, as brokers see it."""
+    """Notified of what a group does, as brokers see it."""
 
     def taken_up(self, queue: Queue, by: str) -> None:
         """A member has asked where to begin."""
@@ -114,7 +114,7 @@ class Cluster:
         return 1_700_000_000_000 + round(asyncio.get_running_loop().time() * 1000)
 
     def log(self, queue: Queue) -> Log:
-        """What lies in a queue."""
+        """The messages of a queue."""
         return self.brokers[queue.broker].topics[queue.topic][queue.id]
 
     def queues(self, *prefixes: str) -> list[Queue]:
@@ -258,7 +258,7 @@ class NameServer:
             self._known.pop(broker, None)
 
     def crash(self) -> None:
-        """It knows nothing any more."""
+        """It has lost its state."""
         self.is_up = False
         self._known.clear()
         self._cluster.wires.reset(NAME_SERVER)

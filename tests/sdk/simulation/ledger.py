@@ -137,7 +137,7 @@ class Ledger:
             run.tenure.failed.add(run.message.offset)
 
     def hung(self, run: Run) -> None:
-        """It will take so long that it is sent back, or repeated if no broker takes it."""
+        """It takes long enough to be sent back, or repeated if no broker accepts it."""
         run.tenure.failed.add(run.message.offset)
 
     # Questions

@@ -1,7 +1,7 @@
 """Members of a group, each in a process of its own as far as the network and its tasks go.
 
 A process that is killed loses its connections first; then its tasks are ended, and nothing that
-they still do reaches anybody.
+they still do has an effect.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class Member:
             self._ledger.hung(run)
             await pass_time(random.uniform(*HANG_S))
         elif fate < 0.048 and not self._settings.is_orderly:
-            # In order nobody but the application could end it.
+            # With orderly consumption only the application could end it.
             self._ledger.hung(run)
             await pass_time(FOREVER_S)
         elif fate < 0.07:

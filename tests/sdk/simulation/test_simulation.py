@@ -30,8 +30,10 @@ from rockgate.sdk.results import Queue
 TOPICS: Final = ["t", "u"]
 STORM_STEPS: Final = 30
 CALM_S_MAX: Final = 400.0
-"""After so long without a fault everything is consumed and every queue has one owner: listeners
-that hang take two minutes, and a message that fails again waits for one."""
+"""Time without faults after which everything is consumed and every queue has one owner:
+
+listeners that hang take two minutes, and a message that fails again waits for one.
+"""
 DEAD_S_MAX: Final = 100.0
 """A name server forgets a broker after two minutes; that must not be waited for."""
 SETTLED_S: Final = 25.0
@@ -344,7 +346,7 @@ async def simulate(seed: int, *, is_orderly: bool) -> None:
         world.join()
     await world.storm()
     if len(world.brokers) > 1 and not world.has_ghosts:
-        # One that stays away must not keep the others' queues from anybody.
+        # One that stays away must not hold the others' queues.
         dead = world.random.choice(world.brokers).name
         await world.calm(besides=dead)
         await world.settle(besides=dead)

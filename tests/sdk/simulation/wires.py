@@ -97,7 +97,7 @@ class Wires:
         )
 
     def kill(self, process: str, *, is_silent: bool) -> None:
-        """A process is gone; silent, nobody is told, as when a machine loses its power."""
+        """A process has ended; if silent, without notice, as when a machine loses its power."""
         self.dead.add(process)
         for wire in sorted(self.open, key=lambda each: (each.address, each.number)):
             if wire.process == process:

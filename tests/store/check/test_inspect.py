@@ -323,7 +323,7 @@ def test_a_flipped_bit_in_what_the_key_index_uses_is_found() -> None:
         report = report_on(disk)
         if not any(each.file == f"/index/{name}" for each in report.damage):
             missed.append(place)
-    # Nobody looks behind the count, nor at what points before the log's start.
+    # Nothing behind the count is read, nor anything before the log's start.
     for place in missed:
         if place < entries_at:
             assert place >= slots_at

@@ -61,7 +61,7 @@ def test_after_any_damage_the_next_whole_entry_is_found_again(data: st.DataObjec
     mapping.view[start : start + len(noise)] = noise
     row = Row(disk.root().child(COMMITLOG))
     after = list(row.walk(row.start, row.end))
-    # Every entry that was not hit is still there, at its place; what lies between is damage.
+    # Every entry that was not hit is still at its place; the rest is damage.
     spared = [
         p.position for p in before if hit.stop <= p.position or hit.start >= p.position + p.size
     ]

@@ -276,7 +276,7 @@ def test_a_missing_segment_before_the_position_is_refused() -> None:
     keeping.disk.root().child(COMMITLOG).remove(segment_name(SEGMENT))
     with pytest.raises(CannotRepair, match="a segment is missing"):
         truncate(keeping.disk.root(), 2 * SEGMENT)
-    # Before the gap it can be: what lies behind it is kept aside like the rest.
+    # Before the gap it can be: what follows it is saved like the rest.
     last = max(p.position for p in entries(keeping.disk) if p.position < SEGMENT)
     repaired = truncate(keeping.disk.root(), last)
     assert repaired.lost_bytes > SEGMENT

@@ -355,7 +355,10 @@ class Month:
 def test_a_month_s_delay_outlives_retention_and_the_disk_s_limit(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Past the limit the oldest segments go though they have not expired; what waits stays."""
+    """Beyond the limit the oldest segments are deleted before they expire;
+
+    delayed messages stay.
+    """
     month = Month(forced=True)
     month.pass_hours(30 * 24 - 1)
     assert caplog.text.count("Rejecting writes") > 5

@@ -1,6 +1,8 @@
-"""Schedules, recalls, restarts and a clock that steps, at random, beside a list that says what
-must come out: everything once, nothing early, in the order of time and scheduling. A clock that is
-back holds up what waits for a time of day, and no delay."""
+"""Schedules, recalls, restarts and a clock that steps, at random, against a model.
+
+The model is a list of what must come out: everything once, nothing early, in the order of time and
+scheduling. A clock that is set back delays messages scheduled for a time of day, and no others.
+"""
 
 from __future__ import annotations
 

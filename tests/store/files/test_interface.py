@@ -397,7 +397,7 @@ else:
 
 
 def test_a_sliced_mapping_keeps_its_descriptor_until_it_is_unmapped(tmp_path: Path) -> None:
-    """Its last slice may go on the loop, and must not free a removed file's blocks there."""
+    """Its last slice may run on the loop, and must not free a removed file's blocks there."""
     directory = DiskDirectory(tmp_path)
     mapping = directory.allocate("a", PAGE_SIZE)
     piece = mapping.view[10:20]

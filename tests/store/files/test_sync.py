@@ -1,4 +1,7 @@
-"""A sync that fails: one place notices, whoever's it was, and nothing is written any more."""
+"""A sync that fails:
+
+it is noticed once, whichever file it was, and nothing is written afterwards.
+"""
 
 from __future__ import annotations
 
@@ -194,7 +197,7 @@ def test_every_caller_s_failed_sync_ends_all_writing_until_a_restart() -> None:
 
 
 def run_into(number: int) -> tuple[str, str]:
-    """Fail the n-th sync, look at everything, and return whose it was."""
+    """Fail the n-th sync, examine everything, and return whose it was."""
     scenario = None
     try:
         scenario = Scenario(number)
@@ -240,7 +243,7 @@ def check_refusing(scenario: Scenario) -> None:
         store.tick()
     assert (store.log.end, store.flusher.flushed) == (end, flushed)
     assert sync_count(scenario.disk) == count, "no sync is tried any more"
-    # Whoever waited was told, and readers see what is on disk and no more.
+    # Every waiter was notified, and readers see exactly what is on disk.
     assert store.flusher.waiting_count == 0
     shown = store.reader.high_watermark(queue)
     assert shown <= queue.next_offset

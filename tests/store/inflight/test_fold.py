@@ -1,4 +1,4 @@
-"""The fold of messages in flight: windows by group and queue, and when to look at them."""
+"""The fold of messages in flight: windows by group and queue, and when to examine them."""
 
 from __future__ import annotations
 

@@ -375,7 +375,7 @@ def test_every_flipped_bit_of_header_and_seal_is_seen_when_the_file_is_opened() 
     old_checksum = range(seal.start + 12 * 8, seal.start + 16 * 8)
     for bit in (*range(HEADER.size * 8), *seal):
         file.view[bit // 8] ^= 1 << bit % 8
-        # The checksum of the header before this one is not needed any more.
+        # The checksum of the header before this one is no longer needed.
         assert reopen(disk.root()).load() == (bit in old_checksum)
         file.view[bit // 8] ^= 1 << bit % 8
     assert reopen(disk.root()).load()

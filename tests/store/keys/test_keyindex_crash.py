@@ -1,4 +1,4 @@
-"""The key index after kill -9 and power cuts: every key in front of the log's end, none behind.
+"""The key index after kill -9 and power cuts: every key before the log's end, none after it.
 
 The log is a model. What it loses in a power cut is anything behind its last flush; the index may
 have been flushed further than the log, so both sides of that are tried.

@@ -34,7 +34,7 @@ def memory_log(*, segment: int = SEGMENT, start: int = 0) -> CommitLog:
 
 
 def fill(log: CommitLog, left: int) -> None:
-    """Fill the first segment with two entries but for so many bytes."""
+    """Fill the first segment with two entries except for that many bytes."""
     log.append(draft(0, 4_000))
     log.append(draft(1, SEGMENT - left - log.end - OVERHEAD))
     assert log.end == SEGMENT - left

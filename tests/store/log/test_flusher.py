@@ -40,7 +40,7 @@ class Log:
 
 
 class Told:
-    """Remembers what those who waited were told."""
+    """Records the results of the callbacks."""
 
     def __init__(self, log: Log, *positions: int) -> None:
         self.answers: dict[int, Exception | None] = {}

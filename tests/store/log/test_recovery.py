@@ -20,7 +20,7 @@ from rockgate.store.testing.memory_files import MemoryDisk, Operation, PowerCut
 
 
 def recovered(segments: Segments, start: int = 0, flushed: int = 0) -> tuple[Recovered, list[int]]:
-    """What recovery makes of the segments, and the drafts in front of the end that it found."""
+    """What recovery makes of the segments, and the drafts before the end that it found."""
     end = find_end(segments, start, flushed)
     log = CommitLog(segments, ManualClock())
     found = []
@@ -267,7 +267,7 @@ def place_of(log: CommitLog, number: int) -> int:
     return next(entry.position for _, entry in log.walk(0) if entry.queue_offset == number)
 
 
-# In front of the flushed position
+# Before the flushed position
 
 
 @pytest.mark.row("U-09")
@@ -340,7 +340,7 @@ def test_a_segment_missing_at_the_beginning_refuses_to_start() -> None:
         recovered(segments, 0, log.end)
 
 
-# What lies behind the end
+# Beyond the end
 
 
 def torn(disk: MemoryDisk) -> tuple[CommitLog, int]:
@@ -531,7 +531,7 @@ def test_after_a_power_cut_a_prefix_is_left_and_all_that_was_flushed() -> None:
 
 
 def test_no_byte_of_an_entry_can_change_unseen() -> None:
-    """Wherever a bit flips in the flushed log, a scan refuses; it never hands out the entry."""
+    """Wherever a bit flips in the flushed log, a scan refuses; it never returns the entry."""
     random = seeded()
     disk = MemoryDisk()
     log = filled(disk, 40)

@@ -185,7 +185,7 @@ def test_pages_behind_the_writer_are_never_populated() -> None:
 
 
 class RacingLock:
-    """A lock at whose first release another thread gets in before the one that released goes on."""
+    """A lock at whose first release another thread gets in before the releasing one continues."""
 
     def __init__(self, rival: Callable[[], object]) -> None:
         self._lock = threading.Lock()
@@ -267,7 +267,7 @@ def test_an_allocator_on_a_full_disk_keeps_quiet_and_tries_again_later() -> None
     segments = row_of(disk)
     segments.prepare(SIZE - 2 * AHEAD)
     assert starts(segments) == [0]
-    # Not at the very next append: an allocation that fails may cost a disk much.
+    # Not at the next append: an allocation that fails may cost a disk much.
     assert SIZE - 2 * AHEAD < segments.prepare_at < SIZE
     disk.capacity = 3 * SIZE
     segments.prepare(segments.prepare_at)
@@ -457,7 +457,7 @@ def test_removing_the_first_segment_does_not_hide_another_from_a_sync_under_way(
     segments = row_of(MemoryDisk(), 4)
     row = segments._row
     segments.remove_first()
-    # A thread that had looked the row up before goes on with the row it saw.
+    # A thread that had looked the row up before continues with the row it saw.
     assert [segment.start for segment in row] == [0, SIZE, 2 * SIZE, 3 * SIZE]
 
 

@@ -70,7 +70,7 @@ def commits_in(change: Change) -> list[tuple[str, int, int]]:
     ]
 
 
-# Commits that somebody waits for
+# Commits that are waited for
 
 
 @pytest.mark.row("OFF-8")
@@ -143,7 +143,7 @@ def test_a_commit_that_cannot_be_appended_changes_nothing() -> None:
     assert setup.offset("g", 0) == 1
 
 
-# Commits that nobody waits for
+# Commits that are not waited for
 
 
 def test_a_one_way_commit_can_be_read_at_once_and_is_appended_by_the_next_step() -> None:

@@ -165,7 +165,7 @@ def test_units_can_be_taken_for_an_index_while_others_are_added() -> None:
                 end = queue.tail_count * 100
                 [run] = queue.packed_between(0, end)
                 assert len(run.units) // UNIT.size * 100 in (end, end - 100)
-        except Exception as problem:  # noqa: BLE001  # shown below
+        except Exception as problem:  # noqa: BLE001  # raised below
             problems.append(problem)
 
     interval = sys.getswitchinterval()
@@ -253,7 +253,7 @@ class QueueModel(RuleBasedStateMachine):
     @precondition(lambda self: self.start + SEGMENT <= self.table.sealed)
     @rule(keep=st.integers(0, 3))
     def drop_oldest_segment(self, keep: int) -> None:
-        """Move every so many of its entries to the end, then let it go."""
+        """Move every n-th of its entries to the end, then release it."""
         for number, model in enumerate(self.model):
             queue = self.queues[number]
             oldest = [u for u in model.values() if u.position < self.start + SEGMENT]
@@ -269,7 +269,7 @@ class QueueModel(RuleBasedStateMachine):
                 else:
                     del model[unit.base]
                     # Retention advances the log start instead of leaving such a hole; the queue
-                    # copes with holes all the same, as soon as the segment is gone.
+                    # still copes with holes, as soon as the segment is deleted.
         self.table.drop_segment(self.start)
         self.start += SEGMENT
         self.table.clean()

@@ -1,4 +1,4 @@
-"""Reading: what may be shown of a queue, under async and sync flush and between them."""
+"""Reading: what is visible of a queue, under async and sync flush and between them."""
 
 from tests.store.keeping import Keeping
 from tests.store.reading import entries

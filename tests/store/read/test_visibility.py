@@ -1,4 +1,4 @@
-"""Whatever end a caller names, the store hands out nothing that is not visible."""
+"""Whatever end a caller names, the store returns nothing that is not visible."""
 
 from __future__ import annotations
 

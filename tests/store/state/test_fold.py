@@ -258,7 +258,7 @@ class Run:
 
 
 def three_snapshots(directory: Directory) -> None:
-    """Take one after each of three changes, of which the two newest are kept."""
+    """Take one after each of three changes, of which the two newest are retained."""
     Run(directory).go(3)
 
 

@@ -56,7 +56,7 @@ def test_a_replay_from_any_snapshot_comes_to_the_same(
         fold.put(change)
     replay_from = journal.end
     slices, left = [], changes[begin:]
-    # The fold goes on changing between two slices.
+    # The fold continues to change between two slices.
     for piece in fold.snapshot():
         slices.append(piece)
         step, left = left[: pause % 3], left[pause % 3 :]
@@ -70,7 +70,7 @@ def test_a_replay_from_any_snapshot_comes_to_the_same(
         if entry.position >= replay_from:
             again.apply(entry)
     assert dict(again.items()) == dict(fold.items())
-    # And once more from the very start: nothing that is there is set back.
+    # And once more from the start: existing state is not reset.
     for entry in journal.changes:
         again.apply(entry)
     assert dict(again.items()) == dict(fold.items())

@@ -1,4 +1,4 @@
-"""Places that are kept, so that a walk may pause while things come and go."""
+"""Stable places, so that a walk may pause while items come and go."""
 
 from random import Random
 

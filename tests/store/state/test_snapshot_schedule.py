@@ -1,4 +1,4 @@
-"""When slices are taken: a tenth of the time, however seldom anybody asks."""
+"""When slices are taken: a tenth of the time, however rarely it is called."""
 
 from collections.abc import Iterator
 from typing import Any

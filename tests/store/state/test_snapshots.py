@@ -1,4 +1,4 @@
-"""Which snapshots are kept, and which part of the log they need."""
+"""Which snapshots are retained, and which part of the log they need."""
 
 from random import Random
 from zlib import crc32

@@ -357,6 +357,6 @@ def test_after_a_power_cut_the_checkpoint_never_names_more_than_is_on_disk() -> 
             segments.load()
             if not len(segments):
                 segments.start_at(0)
-            # Raises StoreCorrupt if anything in front of the flushed position is not whole.
+            # Raises StoreCorrupt if anything before the flushed position is damaged.
             assert find_end(segments, 0, newest.flushed).end >= newest.flushed
         crash_at += 7

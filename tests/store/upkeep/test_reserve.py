@@ -63,7 +63,7 @@ def check_full(keeping: Keeping) -> None:
 
 
 def check_well(keeping: Keeping) -> None:
-    """Everything goes on by itself."""
+    """Everything continues by itself."""
     keeping.fill("orders", 3)
     commit(keeping, 7)
     keeping.topic(f"topic-{keeping.store.log.end}")

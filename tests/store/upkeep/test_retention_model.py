@@ -136,11 +136,11 @@ class RetentionMachine(RuleBasedStateMachine):
             return
         assert name != "endless"
         last = unasked[-1]
-        # What counts is what lies in the log: an entry that was moved takes a little more.
+        # What counts is the size in the log: an entry that was moved takes a little more.
         queue = self.keeping.queue(name)
         size = sum(unit[2] for unit in queue.walk(queue.log_start))
         limit = {"brief": 5_000, "both": 9_000}.get(name)
-        # Time only goes on from when it expired, but for the steps back that the clock made.
+        # Time only advances from when it expired, except for the steps back that the clock made.
         is_old = limit is not None and last.store_ms < self.latest_ms() - limit
         is_much = name != "brief" and size >= {"small": 2000, "both": 4000}[name]
         assert is_old or is_much, (name, last.store_ms, size)

@@ -15,7 +15,7 @@ from rockgate.store.upkeep.steps import LOGGED_EVERY_MS, PAUSE_MS, PAUSE_MS_MAX,
 
 
 class Counted:
-    """A step that counts, and fails while it is told to."""
+    """A step that counts its calls, and fails on demand."""
 
     def __init__(self, has_more: bool = False) -> None:
         self.count = 0

@@ -59,7 +59,7 @@ def told(keeping: Keeping) -> list[object]:
 
 
 def _anywhere(data: bytes) -> tuple[object, ...]:
-    """An entry without its position, which random ids of topics in front of it may move."""
+    """An entry without its position, which random ids of topics before it may move."""
     entry = envelope.read(data)
     envelope.check(data, entry)
     return (*entry[2:6], *entry[7:15], envelope.properties_of(data, entry), entry.topic)

@@ -16,7 +16,7 @@ POSITION_BITS: Final = 44
 POSITION_MAX: Final = (1 << POSITION_BITS) - 1
 """16 TiB of log, counted from its first start."""
 INDEX_MAX: Final = (1 << (63 - POSITION_BITS)) - 3
-"""The last record of a batch that has an address. Those behind it can be read, but not named."""
+"""The last record of a batch that has an address. Later ones can be read, but not addressed."""
 UNNAMED: Final = INDEX_MAX + 2
 """In the upper bits: a record without an address."""
 
@@ -26,16 +26,16 @@ class MessageAddress(NamedTuple):
 
     position: int
     record_index: int
-    """Of the record in its batch; -1 for a message entry."""
+    """Index of the record in its batch; -1 for a message entry."""
 
 
 def pack_address(position: int, index: int = -1) -> int:
-    """Return the number of a message entry, or of a record in a batch."""
+    """Return the address of a message entry, or of a record in a batch."""
     return position | min(index + 1, UNNAMED) << POSITION_BITS
 
 
 def unpack_address(address: int) -> MessageAddress | None:
-    """Return where a number points; None if it is not one that was given out."""
+    """Return where an address points; None if it is invalid."""
     upper = address >> POSITION_BITS
     if not 0 <= upper < UNNAMED:
         return None

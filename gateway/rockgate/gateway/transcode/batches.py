@@ -2,11 +2,11 @@
 
 docs/internals/mapping.md has the dictionary. The loop over entries makes a list of pieces and joins
 them once; the usual envelope is read by one unpacking, and the usual property costs one look into a
-table of names. Messages that are alike, as those of one producer often are, are put together column
-by column, in half of that time. Whatever is unusual about a message goes through
-`dictionary.read_message`. Tests compare the three. A batch ends after the message with which
-decompressed bodies reach INFLATED_BYTES_MAX, before one that a thread has yet to decompress, and
-before one whose timestamp cannot be expressed as a difference from the first one's.
+table of names. Similar messages, as one producer often sends, are assembled column by column, in
+half of that time. Unusual messages go through `dictionary.read_message`. Tests compare the three. A
+batch ends after the message with which decompressed bodies reach INFLATED_BYTES_MAX, before one
+that a thread has yet to decompress, and before one whose timestamp cannot be expressed as a
+difference from the first one's.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ COMPRESSED_BODY: Final = b"__ROCKETMQ_COMPRESSED"
 
 CACHE_BYTES_MAX: Final = 32 << 20
 BATCH_BYTES_MIN: Final = 64 << 10
-"""Of batches that were made: the next reader of the same messages gets them as they are."""
+"""Size of the cache of translated batches: the next reader of the same messages reuses them."""
 
 _STORES_OWN: Final = frozenset((TOPIC_ID, MAX_MS, EPOCH))
 """Properties that the store adds to a moved entry; no producer sent them."""
@@ -56,15 +56,15 @@ _NAMES_MAX: Final = 4096
 _NAME_SIZE_MAX: Final = 64
 _SHAPES_MAX: Final = 1024
 _SHAPE_SIZE_MAX: Final = 512
-# The id that a client gives each message: as a rule all that differs in their properties. It has 32
+# The id that a client gives each message: usually the only property in which they differ. It has 32
 # digits, or 56 where the client has an IPv6 address.
 _ID: Final = b"UNIQ_KEY\x01"
 _ID_SIZE: Final = len(_ID)
 
 Pieces = tuple[bytes, bytes | memoryview, bytes]
-"""What stands before a record's value, the value, and what stands behind it."""
+"""The bytes of a record before its value, the value, and the bytes after it."""
 Shape = tuple[bytes, bytes, bytes]
-"""A record's key, and its headers before and behind the value of the message's id."""
+"""A record's key, and its headers before and after the message id."""
 
 
 def _varint(value: int) -> bytes:
@@ -82,7 +82,7 @@ _VARINT_COUNT: Final = 16384
 _VARINTS: Final = [_varint(value) for value in range(_VARINT_COUNT)]
 _NULL: Final = _varint(-1)
 _ID_NAME: Final = _varint(_ID_SIZE - 1) + _ID[:-1]
-"""How the header of an id begins."""
+"""The start of the header of an id."""
 
 
 def _of(value: int) -> bytes:
@@ -92,7 +92,8 @@ def _of(value: int) -> bytes:
 class BatchCache:
     """Record batches made of messages, by the position of the first message.
 
-    A small batch is not cached: it is what was there when it was made, and soon there is more.
+    A small batch is not cached: it was read at the end of the queue, where more messages soon
+    follow.
     """
 
     def __init__(self, bytes_max: int, *, batch_bytes_min: int = BATCH_BYTES_MIN) -> None:
@@ -100,7 +101,7 @@ class BatchCache:
         self._batch_bytes_min = batch_bytes_min
         self._cache: BoundedCache[int, tuple[bytearray, int]] = BoundedCache(bytes_max)
         self.get = self._cache.get
-        """Returns a batch and the offset behind it, or None."""
+        """Return a batch and the offset after it, or None."""
 
     def put(self, position: int, batch: bytearray, next_offset: int) -> None:
         """Cache a batch, unless it is small or larger than the whole bound."""
@@ -110,7 +111,7 @@ class BatchCache:
 
 
 class BatchTranscoder:
-    """Reads message entries as record batches. Keeps the names of headers, encoded."""
+    """Translates message entries to record batches. Caches the encoded names of headers."""
 
     def __init__(
         self, opening: CompressedBodies | None = None, *, cache_bytes_max: int = CACHE_BYTES_MAX
@@ -119,13 +120,13 @@ class BatchTranscoder:
         self.cache = BatchCache(cache_bytes_max)
         self._names: dict[bytes, bytes] = {}
         self._shapes: dict[tuple[bytes, bytes, int], Shape] = {}
-        # By what stands before and behind an id, and its size.
+        # By the bytes before and after an id, and its size.
 
     def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
-        """Return one record batch of messages of a run, which are of one epoch, and how many.
+        """Return one record batch of the messages of a run, all of one epoch, and their count.
 
-        All of them, unless they are compressed and too many to be opened at once. None, and no
-        batch, if the first one is still to be opened by a thread.
+        All of them, unless too many are compressed to be decompressed at once. None, and no batch,
+        if a thread has yet to decompress the first one.
         """
         pieces: list[bytes | memoryview] = [b""]
         base = run[0].unit.base
@@ -190,9 +191,9 @@ class BatchTranscoder:
         return out, count
 
     def alike(self, run: Alike, epoch: int) -> bytearray | None:
-        """Return one record batch of messages whose properties differ in their ids only.
+        """Return one record batch of messages whose properties differ only in their ids.
 
-        None if they differ in more: `batch` takes any.
+        None if they differ in more: `batch` accepts any.
         """
         first = run.properties[0]
         id_at = first.find(_ID) + _ID_SIZE
@@ -237,7 +238,7 @@ class BatchTranscoder:
         return out
 
     def _tail(self, properties: bytes, id_at: int, id_end: int) -> tuple[bytes, bytes]:
-        """Return a record's key and headers, and remember them if only its id will differ."""
+        """Return a record's key and headers, and cache them if only the id will differ."""
         key, tail = _tail(properties, self._names)
         start, unique = id_at - _ID_SIZE, properties[id_at:id_end]
         lead = _ID_NAME + _of(len(unique))
@@ -256,7 +257,10 @@ class BatchTranscoder:
     def _unusual(
         self, queue: Queue, position: int, view: memoryview, base: int, base_ms: int
     ) -> Pieces | None:
-        """Return the pieces of any message's record; None if its body is still to be opened."""
+        """Return the pieces of any message's record;
+
+        None if its body has yet to be decompressed.
+        """
         entry = envelope.read(view)
         hidden = _STORES_OWN if entry.sys_flag & MOVED else frozenset[bytes]()
         words = read_message(envelope.properties_of(view, entry), hidden)
@@ -309,7 +313,7 @@ def _head(
 
 
 def _tail(properties: bytes, names: dict[bytes, bytes]) -> tuple[bytes, bytes]:
-    """Return a record's key, and its headers, from properties that hold nothing of ours."""
+    """Return a record's key and headers from properties without names of ours."""
     key, keys = _NULL, None
     parts: list[bytes] = [b""]
     count = 0
@@ -343,7 +347,7 @@ def _tail(properties: bytes, names: dict[bytes, bytes]) -> tuple[bytes, bytes]:
 
 
 def _header_name(name: bytes) -> bytes:
-    # A name is text on Kafka's wire, and clients may refuse anything else.
+    # Kafka's header names are text, and clients may reject anything else.
     text = name if name.isascii() else name.decode("utf-8", "replace").encode()
     return _of(len(text)) + text
 

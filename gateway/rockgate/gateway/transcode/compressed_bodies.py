@@ -1,8 +1,8 @@
 """Decompresses batch bodies: small ones inline, others in a thread, cached until they are read.
 
-What takes longer than a millisecond to open is not opened on the loop. For a reader such a body is
-not available yet, as if its message had not arrived; when a thread has opened it, the waiters of
-the queue are notified of a change.
+What takes longer than a millisecond is not decompressed on the loop. For a reader such a body is
+not yet available, as if its message had not arrived; when a thread has decompressed it, the waiters
+of the queue are notified.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from rockgate.protocol.remoting.errors import ContentTooLarge, MalformedContent
 from rockgate.store.api.queues import Queue
 
 INFLATED_BYTES_MAX: Final = 256 << 10
-"""What is opened on the loop at a time: about 1 ms."""
+"""Bytes decompressed on the loop at a time: about 1 ms."""
 COMPRESSED_BYTES_MAX: Final = 32 << 10
-"""From this size on it is not tried."""
+"""Bodies of this size or more are never decompressed on the loop."""
 CACHE_BYTES_MAX: Final = 64 << 20
 AT_ONCE_MAX: Final = 2
-"""Threads that open bodies; others wait for their turn."""
+"""Threads that decompress; further bodies wait for their turn."""
 
 
 class CompressedBodies:
-    """Opens bodies. One for the whole server; belongs to the loop's thread."""
+    """Decompresses bodies. One for the whole server; belongs to the loop's thread."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class CompressedBodies:
     def body(
         self, queue: Queue, position: int, data: bytes | memoryview, kind: Compression
     ) -> bytes | None:
-        """Return what a message's body becomes, or None: it is being opened.
+        """Return a message's decompressed body, or None while a thread decompresses it.
 
-        Raises MalformedContent if it cannot be opened.
+        Raises MalformedContent if it is invalid.
         """
         cached = self.cache.get(position)
         if cached is not None:
@@ -65,7 +65,7 @@ class CompressedBodies:
         return None
 
     def _begin(self) -> None:
-        """Let a thread decompress the body that waits longest, if one is free."""
+        """Decompress the body that has waited longest, if a thread is free."""
         while self._waiting and self._under_way < AT_ONCE_MAX:
             position = next(iter(self._waiting))
             data, kind = self._waiting.pop(position)

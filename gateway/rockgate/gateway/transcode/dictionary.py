@@ -2,11 +2,11 @@
 
 docs/internals/mapping.md has the table. A header whose name and value are text is a property of
 that name. One that is named like a property of RocketMQ's own gets a prefix, so that it is never
-taken for it; one that cannot be text (null, empty, binary, a name that comes twice) is coded, with
-its place. All names made up here begin with `__KAFKA_`, and a header that begins with `__` is
-prefixed too, so no header can pass for one of them.
+mistaken for it; one that cannot be text (null, empty, binary, a repeated name) is encoded, with its
+place. All names of our own begin with `__KAFKA_`, and a header that begins with `__` is prefixed
+too, so no header can be mistaken for one of them.
 
-Both directions take any bytes and never fail: what is not as it should be is an ordinary header.
+Both directions accept any bytes and never fail: an invalid encoding is an ordinary header.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SKIPPED: Final = b"__KAFKA_SKIPPED"
 """The size of a message too large for any client; its body is left out."""
 
 SIZE_MAX: Final = PROPERTIES_SIZE_MAX - 1280
-"""Of the properties of one record, and of a message when it is sent.
+"""Maximum size of the properties of one record, and of a message when it is sent.
 
 What is left is for those that are added later: by a delay, a half message, a send-back, a dead
 letter, a move. With the longest names of topic and group they take about 1,100 bytes.
@@ -114,12 +114,12 @@ SYSTEM: Final = frozenset(
         "WAIT",
     }
 )
-"""Names that mean something to RocketMQ. TAGS is not among them: a tag is its application's own."""
+"""Names with a meaning in RocketMQ, except TAGS: a tag belongs to the application."""
 
 _DROPPED_SIZE: Final = 64
-"""Room for the mark of what did not fit."""
+"""Space for the mark of what did not fit."""
 _USUAL_COUNT: Final = 64
-"""Headers of a usual record: each name is looked for among those before it."""
+"""Headers of a usual record: each name is searched among those before it."""
 _INDEX: Final = re.compile(rb"0|[1-9][0-9]{0,8}")
 
 is_word: Final = re.compile(rb"[\x21-\x7e]+").fullmatch
@@ -127,7 +127,7 @@ is_word: Final = re.compile(rb"[\x21-\x7e]+").fullmatch
 
 
 class Words(NamedTuple):
-    """What the properties of a message say of a record."""
+    """The record that the properties of a message describe."""
 
     key: bytes | None
     is_null: bool
@@ -140,7 +140,7 @@ class Words(NamedTuple):
 def pack_usual(key: bytes | None, headers: Sequence[Header]) -> bytes | None:
     """Return the properties of a record with a value if nothing about it is unusual, else None.
 
-    What `pack_record` returns, for whoever packs thousands: the values are looked at together.
+    The same as `pack_record`, but faster for thousands: the values are examined together.
     """
     parts: list[bytes] = []
     values: list[bytes] = []
@@ -210,7 +210,7 @@ def _pack_headers(headers: Sequence[Header]) -> list[bytes]:
             coded = _base64(name.encode("utf-8", "surrogatepass"))
             if value is not None:
                 coded = b"%b:%b" % (coded, _base64(value))
-            # A coded name is never empty, so that no client drops the property with its value.
+            # An encoded name is never empty, so that no client drops the property with its value.
             packed.append(b"%b%d\x01.%b\x02" % (CODED, index, coded))
         seen.add(name)
     return packed
@@ -218,7 +218,7 @@ def _pack_headers(headers: Sequence[Header]) -> list[bytes]:
 
 @lru_cache(maxsize=4096)
 def _plain_prefix(name: str) -> bytes:
-    """Return how a plain header's property begins; nothing if the name cannot be plain."""
+    """Return the start of a plain header's property; empty if the name cannot be plain."""
     encoded = name.encode("utf-8", "surrogatepass")
     if not encoded or not is_text(encoded):
         return b""
@@ -228,7 +228,7 @@ def _plain_prefix(name: str) -> bytes:
 
 
 def is_text(value: bytes) -> bool:
-    """Whether every client reads the bytes as one property value, and as they are."""
+    """Whether every client reads the bytes unchanged as one property value."""
     if not value or b"\x01" in value or b"\x02" in value:
         return False
     if value.isascii():
@@ -248,7 +248,7 @@ def _base64(data: bytes) -> bytes:
 
 
 def read_message(properties: bytes, hidden: frozenset[bytes] = frozenset()) -> Words:
-    """Return what a message's properties say of a record; `hidden` ones are no headers."""
+    """Return the record that a message's properties describe; `hidden` ones are no headers."""
     headers: list[tuple[bytes, bytes | None]] = []
     coded: dict[int, tuple[bytes, bytes | None]] = {}
     keys = exact = None
@@ -271,7 +271,7 @@ def read_message(properties: bytes, hidden: frozenset[bytes] = frozenset()) -> W
             headers.append((_name(name[len(NAMED) :]), value))
         else:
             headers.append((_name(name), value))
-    # Ascending places: each then has all the headers before it that it had in the record.
+    # In ascending order: each header then follows those that it followed in the record.
     for index in sorted(coded):
         headers.insert(index, coded[index])
     key, rest = _split_keys(keys, exact)
@@ -281,12 +281,12 @@ def read_message(properties: bytes, hidden: frozenset[bytes] = frozenset()) -> W
 
 
 def first_key(keys: bytes) -> bytes | None:
-    """Return the first of the words of KEYS, None if there is none."""
+    """Return the first word of KEYS, None if there is none."""
     return next((word for word in keys.split(b" ") if word), None)
 
 
 def _split_keys(keys: bytes | None, exact: bytes | None) -> tuple[bytes | None, bytes | None]:
-    """Return the record's key, and KEYS if the key does not say all of it."""
+    """Return the record's key, and KEYS if it has more than the key."""
     if exact is not None:
         is_implied = keys is None or (keys == exact and is_text(exact))
         return exact, None if is_implied else keys
@@ -320,5 +320,5 @@ def _from_base64(data: bytes) -> bytes | None:
 
 
 def _name(name: bytes) -> bytes:
-    """Return a header's name: it is text on Kafka's wire, and clients may refuse anything else."""
+    """Return a header's name: Kafka's are text, and clients may reject anything else."""
     return name if name.isascii() else name.decode("utf-8", "replace").encode()

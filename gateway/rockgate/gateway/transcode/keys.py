@@ -1,8 +1,8 @@
 """The keys by which the records of a batch are indexed, as those of a RocketMQ message.
 
-A record's key counts if it is text, whole and, as RocketMQ takes KEYS apart at spaces, each of its
-words. Headers never do. The answer for one batch is always the same, or a rebuilt index would be
-another one. A batch that is more than may be opened is found by no key.
+A record's key counts if it is text: as a whole and, because RocketMQ splits KEYS at spaces, each of
+its words. Headers never count. The result for one batch never changes, or a rebuilt index would
+differ. A batch that exceeds the bounds is not found by any key.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from rockgate.store.api.read import Found
 
 
 class RecordKeys:
-    """What the store asks for the keys of a batch: at once, or later if that takes long."""
+    """Returns the keys of a batch to the store: at once, or later if that takes long."""
 
     def __init__(self, threads: BatchThreads) -> None:
         self._threads = threads
 
     def __call__(self, body: memoryview) -> Found:
-        """Return the keys, or what finds them beside the loop."""
+        """Return the keys, or a job that finds them outside the loop."""
         if not is_heavy(body):
             try:
                 return record_keys(body, LIGHT)
@@ -44,7 +44,7 @@ class RecordKeys:
 
 
 def record_keys(body: memoryview, bounds: Bounds = BOUNDS) -> Sequence[bytes]:
-    """Return the keys of all records of a batch, each once, in their order.
+    """Return the distinct keys of all records of a batch, in order.
 
     Of a damaged batch, those before the damage; BatchTooLarge if it is too large.
     """
@@ -56,7 +56,7 @@ def record_keys(body: memoryview, bounds: Bounds = BOUNDS) -> Sequence[bytes]:
 
 
 def indexes_of(body: memoryview, wanted: bytes, bounds: Bounds = BOUNDS) -> list[int]:
-    """Return the offset deltas of the records that are found by a key."""
+    """Return the offset deltas of the records with a key."""
     return [delta for delta, key in _keys(body, bounds) if key == wanted or wanted in _words(key)]
 
 

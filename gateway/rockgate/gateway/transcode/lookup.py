@@ -22,24 +22,24 @@ from rockgate.store.api.queues import Queue
 from rockgate.store.api.read import FOREVER_MS, Lookup, Slice
 
 LIGHT_MAX: Final = 16
-"""Batches that one query opens on the loop; those behind them are opened by a thread."""
+"""Batches that one query opens on the loop; a thread opens further ones."""
 INDEXES_MAX: Final = 1_000
-"""Records of one batch that are read: no answer has more."""
+"""Records of one batch that are read: no response has more."""
 End = Callable[[Queue], int]
-"""Returns the offset behind the last that readers of a queue may see."""
+"""Returns the offset after the last that readers of a queue may see."""
 
 
 class FoundMessage(NamedTuple):
-    """One message, wherever it lies."""
+    """One message, wherever it is stored."""
 
     queue: Queue
     offset: int
     message: memoryview
-    """As a pull would hand it out."""
+    """As a pull would return it."""
 
 
 class MessageLookup:
-    """Finds messages. Keeps nothing but what the transcoder keeps."""
+    """Finds messages. Caches only what the transcoder caches."""
 
     def __init__(self, lookup: Lookup, end: End, transcoder: Transcoder) -> None:
         self._lookup = lookup
@@ -49,7 +49,7 @@ class MessageLookup:
     def message(self, address: int, heavy: list[Slice] | None = None) -> FoundMessage | None:
         """Return the message with an address; None if there is none, or if its batch is `heavy`.
 
-        What was added to `heavy` is to be prepared by the transcoder before asking again.
+        The transcoder must prepare what was added to `heavy` before the next attempt.
         """
         place = unpack_address(address)
         found = self._lookup.entry(place.position) if place is not None else None
@@ -68,11 +68,11 @@ class MessageLookup:
         return None if message is None else FoundMessage(queue, offset, message)
 
     async def read(self, address: int) -> FoundMessage | None:
-        """Return the message with an address, after a thread has opened its batch if need be."""
+        """Return the message with an address, after a thread has opened its batch if necessary."""
         heavy: list[Slice] = []
         found = self.message(address, heavy)
         if heavy:
-            # Nothing else runs between its opening and this: it is still cached.
+            # Nothing else runs between the opening and this: it is still cached.
             await self._transcoder.prepare(heavy)
             found = self.message(address)
         return found
@@ -86,7 +86,7 @@ class MessageLookup:
         begin_ms: int = 0,
         end_ms: int = FOREVER_MS,
     ) -> list[FoundMessage]:
-        """Return messages and records with a key, the last appended first, `limit` at most."""
+        """Return messages and records with a key, the last appended first, at most `limit`."""
         seeking = _Seeking(key, self._transcoder.threads)
         while True:
             positions = self._lookup.by_key(
@@ -128,7 +128,7 @@ class MessageLookup:
 
 
 class _Seeking:
-    """Which records of batches have a key, as far as it was found out for one query."""
+    """Which records of batches have a key, as far as known in one query."""
 
     def __init__(self, key: bytes, threads: BatchThreads) -> None:
         self._key = key
@@ -140,7 +140,7 @@ class _Seeking:
         """Batches that a thread has to open first."""
 
     def keys(self, position: int, body: memoryview) -> Sequence[bytes]:
-        """Return the key if a batch has a record with it, as far as that is known."""
+        """Return the key if a batch has a record with it, as far as known."""
         indexes = self.indexes.get(position)
         if indexes is None and self._light_left and not is_heavy(body):
             self._light_left -= 1
@@ -153,7 +153,7 @@ class _Seeking:
         return (self._key,) if indexes else ()
 
     async def find_out(self) -> None:
-        """Open what is not known yet."""
+        """Open the batches that are not known yet."""
         unknown, self.unknown = self.unknown, {}
         for position, body in unknown.items():
             work = partial(indexes_of, body, self._key, self._threads.bounds)

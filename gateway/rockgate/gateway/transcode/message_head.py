@@ -9,13 +9,13 @@ from rockgate.store.api.queues import tag_code
 
 
 def frame_of(entry: Entry) -> MessageFrame:
-    """Return the envelope of a batch's messages, which bear the topic's name as RocketMQ has it."""
+    """Return the envelope of a batch's messages, with the topic's name in RocketMQ."""
     topic = names.to_rocketmq(entry.topic.decode("utf-8", "surrogateescape"))
     return MessageFrame(entry, topic.encode("utf-8", "surrogateescape"))
 
 
 def code_of(headers: tuple[tuple[str, bytes | None], ...]) -> int:
-    """Return the tag code of a record: of its first header TAGS, if that became the property."""
+    """Return the tag code of a record: that of its first TAGS header, if it became the property."""
     for name, value in headers:
         if name == TAGS:
             return tag_code(value) if value and is_text(value) else 0
@@ -23,7 +23,7 @@ def code_of(headers: tuple[tuple[str, bytes | None], ...]) -> int:
 
 
 def marker(topic: bytes, size: int, key: bytes | None) -> bytes:
-    """Return what follows the empty body of a message too large for any client."""
+    """Return what follows the empty body of a message that is too large for any client."""
     properties = b"%b\x01%d\x02" % (SKIPPED, size)
     if key is not None and len(key) < 250 and is_word(key):
         properties += b"KEYS\x01%b\x02" % key

@@ -47,30 +47,30 @@ from rockgate.protocol.kafka.records.skimming import Marks, index_of, mark_recor
 
 CHUNK_COUNT: Final = 250
 CHUNK_BYTES: Final = 1 << 20
-"""Records and headers of one chunk, and about their bytes: what is made at once."""
+"""Records and headers of one chunk, and its approximate size: what is translated at once."""
 AcceptsCode = Callable[[int], bool]
-"""Whether a message with this tag code may be wanted; 0 is the code of none."""
+"""Whether a message with this tag code may match; 0 is the code of no tag."""
 Accepts = Callable[[Mapping[str, str]], bool | None]
-"""Whether a message with these properties is wanted; None ends the answer before it."""
+"""Whether a message with these properties matches; None ends the response before it."""
 
 _NO_HEADER: Final = BatchHeader(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 _OVERHEAD: Final = 2048
 _RECORD_OVERHEAD: Final = 120
-"""What an opened batch takes besides its bytes, and for each message in a chunk, about."""
+"""Approximate memory of an opened batch besides its bytes, and per message of a chunk."""
 
 
 class Cut(NamedTuple):
-    """Messages of one entry, for one answer."""
+    """Messages of one entry, for one response."""
 
     buffers: list[memoryview]
     size: int
     message_count: int
     next_offset: int
-    """The offset to continue at: behind all messages that were read, wanted or not."""
+    """The offset to continue at: after all messages that were read, matching or not."""
 
 
 class Origin(NamedTuple):
-    """Where a transactional batch comes from."""
+    """The transaction of a transactional batch."""
 
     topic: bytes
     position: int
@@ -83,7 +83,7 @@ class _Chunk(NamedTuple):
     first: int
     """Index of its first record."""
     end: int
-    """Index behind its last record."""
+    """Index after its last record."""
     offsets: list[int]
     places: list[int]
     """Where each message starts, and where the last one ends."""
@@ -106,13 +106,13 @@ class Messages:
         self._bounds = bounds
         self.base = entry.queue_offset
         self.end = entry.queue_offset + entry.offset_count
-        """The offset behind the batch."""
-        # The envelope's offset is the one that counts.
+        """The offset after the batch."""
+        # The offset of the envelope is authoritative.
         self._header = header._replace(base_offset=entry.queue_offset)
         self._data = data
         self._count = header.record_count if data else 0
         self._left = self._count
-        """Records that are in no chunk yet."""
+        """Records that are not in a chunk yet."""
         self._is_dense = header.record_count == header.last_offset_delta + 1
         self._chunks: list[_Chunk] = []
         self._marks = Marks(array("Q", (0,)), array("Q", (0,)))
@@ -120,10 +120,10 @@ class Messages:
         if data and not (self._is_dense and self._count <= LIGHT.records_max):
             self._marks = mark_records(data, header, CHUNK_COUNT)
         self._ends: dict[int, int] = {}
-        """Where records start that are behind chunks, by index."""
+        """Where the records after chunks start, by index."""
         self._frame = frame_of(entry)
         self.size = len(data) + _OVERHEAD
-        """Bytes that it holds, about."""
+        """Approximate memory that it takes."""
         self.origin: Origin | None = None
         """Of a batch that belongs to a transaction."""
         if header.is_transactional and not header.is_control:
@@ -131,7 +131,7 @@ class Messages:
                 entry.topic, entry.position, entry.queue_id, self.base, header.producer_id
             )
         self.damage: MalformedBatch | None = None
-        """Why the records from some place on cannot be read."""
+        """Why the records from some index on cannot be decoded."""
 
     @classmethod
     def open(
@@ -142,7 +142,7 @@ class Messages:
         bounds: Bounds = BOUNDS,
         reading: Bounds = BOUNDS,
     ) -> Messages:
-        """Open the batch of the entry that fills `view`; MalformedBatch if that cannot be.
+        """Open the batch of the entry that fills `view`; MalformedBatch if it is invalid.
 
         `bounds` hold while it is opened, `reading` when its records are read later.
         """
@@ -168,7 +168,7 @@ class Messages:
 
     @classmethod
     def unreadable(cls, view: memoryview) -> Messages:
-        """Return no messages for a batch that cannot be opened: its offsets are stepped over."""
+        """Return no messages for a batch that cannot be opened: its offsets are skipped."""
         return cls(envelope.read(view), _NO_HEADER, b"", 0)
 
     def select(
@@ -182,8 +182,9 @@ class Messages:
     ) -> Cut:
         """Return messages from `offset` on: at least one, even a large one, unless none is wanted.
 
-        What is made for it is one chunk at most, so the answer may end inside the batch, and with a
-        filter it may be empty; `next_offset` is behind `offset` unless the filter has had enough.
+        At most one chunk is translated for it, so the response may end inside the batch, and with a
+        filter it may be empty; `next_offset` is after `offset` unless the filter ended the
+        response.
         """
         chunk = self._chunk(offset)
         if chunk is None:
@@ -247,11 +248,11 @@ class Messages:
     # Making
 
     def _chunk(self, offset: int) -> _Chunk | None:
-        """Return the chunk with the first message at or behind an offset; None if there is none."""
+        """Return the chunk with the first message at or after an offset; None if there is none."""
         chunks = self._chunks
         index = max(0, offset - self.base)
         if not self._is_dense:
-            # Offsets are missing: only the records tell which of them has which.
+            # Offsets are missing: only the records say which of them is at which offset.
             if not self._left:
                 at = bisect_left(chunks, offset, key=_last_of)
                 return chunks[at] if at < len(chunks) else None
@@ -262,7 +263,7 @@ class Messages:
         return self._make(index) if index < self._count else None
 
     def _index_behind(self, delta: int) -> int:
-        """Return the index of the first record whose offset is so far from the base, or farther."""
+        """Return the index of the first record at or after an offset delta."""
         mark = max(0, bisect_right(self._marks.deltas, delta) - 1)
         first = mark * CHUNK_COUNT
         try:
@@ -273,7 +274,7 @@ class Messages:
             return self._count
 
     def _make(self, index: int) -> _Chunk | None:
-        """Make the chunk that starts with a record, and remember it."""
+        """Translate the chunk that starts with a record, and cache it."""
         chunks = self._chunks
         if index >= self._count:
             return None
@@ -312,14 +313,17 @@ class Messages:
         self._count = min(self._count, index)
 
     def _records(self, at: int, first: int) -> Iterator[Record]:
-        """Read records; what no message can hold is cut, for copying it would take too long."""
+        """Read records;
+
+        what no message can hold is truncated, as copying it would take too long.
+        """
         whole_max = self._message_bytes_max + 1
         return walk_records(
             self._data, self._header, at=at, first=first, bounds=self._bounds, whole_max=whole_max
         )
 
     def _encode(self, first: int, limit: int, at: int) -> _Chunk | None:
-        """Make messages of the records from `first` on, which starts at `at` in the data."""
+        """Translate the records from `first` on, which starts at `at` in the data."""
         head = self._frame
         pack, magic, queue, flags, middle = head.pack, head.magic, head.queue, head.flags, head.rest
         head_size, topic, bare_tail = head.size, head.topic, head.bare_tail

@@ -1,9 +1,9 @@
 """Batch entries for RocketMQ clients: decoded once, cached within a limit, read in pieces.
 
-What may take longer than a millisecond is opening: decompressing a large batch. Such an entry is
-not opened on the loop but noted, as cold ones are; the reader has it prepared by a thread and
-retries. A batch that cannot be opened, or that is more than may be opened, is reported once and
-has no messages; its offsets stay.
+Decompressing a large batch may take longer than a millisecond. Such an entry is not opened on the
+loop but noted, as cold ones are; the reader has a thread prepare it and retries. A batch that
+cannot be opened, or that exceeds the bounds, is reported once and has no messages; its offsets
+remain.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Transcoder:
     ) -> Cut | None:
         """Return messages of a batch entry from `offset` on, as `Messages.select` does.
 
-        One that is to be opened by a thread first is added to `heavy`, and the answer is None;
-        without such a list it is opened here, however long that takes.
+        One that a thread must open first is added to `heavy`, and the result is None; without such
+        a list it is opened immediately, however long that takes.
         """
         messages = self._open(found, heavy)
         if messages is None:
@@ -91,7 +91,7 @@ class Transcoder:
         return message
 
     async def prepare(self, heavy: Iterable[Slice]) -> None:
-        """Let a thread open what is too much for the loop."""
+        """Open in a thread what takes too long on the loop."""
         for found in heavy:
             if self.cache.get(found.unit.position) is None:
                 opened = await self.threads.run(partial(self._try, found))
@@ -122,7 +122,7 @@ class Transcoder:
                 reading=self.threads.bounds,
             )
         except MalformedBatch as damage:
-            # Its frames hold what was inflated.
+            # Its frames reference the decompressed data.
             return damage.with_traceback(None)
 
     def _take(self, found: Slice, opened: Messages | MalformedBatch) -> Messages:
@@ -135,7 +135,7 @@ class Transcoder:
         return messages
 
     def _keep(self, found: Slice, messages: Messages) -> None:
-        """Count the messages that were made of it in the meantime."""
+        """Count the messages that were translated in the meantime."""
         self.cache.put(found.unit.position, messages, messages.size)
         if messages.damage is not None:
             self._report(found, messages.damage)

@@ -43,7 +43,7 @@ def test_sticky_leaves_what_has_to_move_out_until_its_owner_let_go() -> None:
     subscriptions = {"a": MemberSubscription(["t"], owned), "b": MemberSubscription(["t"])}
     first = assign_sticky(subscriptions, {"t": 4})
     assert first == {"a": [("t", 0), ("t", 1)], "b": []}
-    # The owner kept two, joins again with those, and the other two are free now.
+    # The owner retains two, rejoins with those, and the other two are free now.
     second = assign_sticky(
         {"a": MemberSubscription(["t"], first["a"]), "b": MemberSubscription(["t"])}, {"t": 4}
     )
@@ -114,7 +114,7 @@ def test_sticky_is_as_even_as_the_wishes_allow(
 def settle(
     name: str, subscriptions: dict[str, MemberSubscription], counts: dict[str, int]
 ) -> Assignment:
-    """The assignment once nobody has to let go of anything: members join again until then."""
+    """The assignment once no member has anything left to revoke: members rejoin until then."""
     divided = ASSIGNORS[name](subscriptions, counts)
     for _ in range(ROUNDS_MAX if name == "cooperative-sticky" else 0):
         again = {

@@ -209,7 +209,7 @@ async def test_a_topic_that_is_missing_is_created_by_asking_for_it() -> None:
     def metadata(node: int, request: MetadataRequest) -> MetadataResponse:
         answer = brokers.metadata(request)
         if request.allow_auto_topic_creation:
-            # It is there when somebody asks the next time.
+            # It exists by the next request.
             brokers.leaders["new", 0] = 1
         return answer
 

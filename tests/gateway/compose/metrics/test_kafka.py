@@ -157,6 +157,6 @@ def test_groups_are_told_with_their_lag_the_largest_first() -> None:
     assert found['rockgate_group_lag{group="behind",topic="a"}'] == 5
     assert found['rockgate_group_lag_offsets{group="behind",topic="a"}'] == 7
     assert (found["rockgate_lag"], found["rockgate_lag_offsets"]) == (6, 8)
-    # Records that were deleted are nobody's to catch up with.
+    # Deleted records are not part of any lag.
     admin.delete_records(8, "a", 0)
     assert told(source)['rockgate_group_lag{group="behind",topic="a"}'] == 2

@@ -11,7 +11,7 @@ from rockgate.store.queues.queueindex import Unit
 
 
 def world_of_epochs(*counts: int, are_messages: bool = False) -> KafkaWorld:
-    """A world in which each epoch, from 1 on, wrote so many records; the last is the current."""
+    """A world in which each epoch, from 1 on, wrote that many records; the last is the current."""
     world = KafkaWorld()
     world.topic()
     for epoch, count in enumerate(counts, 1):

@@ -46,7 +46,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-# Opening, going on, closing
+# Opening, continuing, closing
 
 
 def test_a_first_fetch_opens_a_session_and_the_next_tells_only_news() -> None:
@@ -265,7 +265,7 @@ async def test_a_poll_of_a_session_waits_and_its_answer_has_the_news_alone() -> 
     await turns()
     answer = Answer(fetcher, future.result())
     assert list(answer.partitions) == [("orders", 2)] and answer.session_id == session
-    # The session goes on watching.
+    # The session continues to watch.
     assert world.poll_registry.queue_count == 3 and len(world.poll_registry) == 0
 
 

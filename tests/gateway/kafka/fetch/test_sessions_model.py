@@ -1,7 +1,7 @@
-"""Sessions against the plainest model: one that looks at every partition with every request.
+"""Sessions against the simplest model: one that scans every partition with every request.
 
 Kafka's own sessions are such a scan. Whatever happens between two requests, the answers of a
-session that looks only at dirty partitions must be the same as those of the scan.
+session that examines only dirty partitions must be the same as those of the scan.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Cached:
 
 
 class Scan:
-    """A session that looks at everything, always."""
+    """A session that scans everything, always."""
 
     def __init__(self, world: KafkaWorld) -> None:
         self.world = world

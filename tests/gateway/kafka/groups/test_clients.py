@@ -1,4 +1,4 @@
-"""Groups of real clients: they share a topic, leave, die, commit, and go on after a restart."""
+"""Groups of real clients: they share a topic, leave, die, commit, and continue after a restart."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Librdkafka:
         return True
 
     def has_read(self, count: int) -> bool:
-        """Read on until nothing comes; says whether it has read so much by now."""
+        """Read on until nothing comes; return whether it has read that much by now."""
         while self.poll():
             pass
         return len(self.read) >= count

@@ -64,7 +64,7 @@ def test_a_replay_from_any_snapshot_comes_to_the_same(
     replay_from = journal.end
     slices = []
     left = operations[begin:]
-    # The fold goes on changing between two slices.
+    # The fold continues to change between two slices.
     for piece in groups.snapshot():
         slices.append(piece)
         step, left = left[: pause % 3], left[pause % 3 :]
@@ -76,7 +76,7 @@ def test_a_replay_from_any_snapshot_comes_to_the_same(
         if change.position >= replay_from:
             again.apply(change)
     assert dict(again.items()) == dict(groups.items())
-    # And once more from the very start: nothing that is there is set back.
+    # And once more from the start: existing state is not reset.
     for change in journal.changes:
         again.apply(change)
     assert dict(again.items()) == dict(groups.items())

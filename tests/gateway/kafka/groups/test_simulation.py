@@ -1,7 +1,7 @@
 """Groups on a virtual clock: clients come, go, die, stall and come back; the server restarts.
 
-Whatever happens, no partition has two owners in one generation, assigned generations only grow,
-nobody waits for ever, and when the world calms down the group is stable with those who are left.
+Whatever happens, no partition has two owners in one generation, assigned generations only grow, no
+request waits forever, and when the faults end the group is stable with those who are left.
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ def test_a_group_comes_to_rest_after_whatever_happened(round_number: int) -> Non
 
 
 class _Calm(Random):
-    """Nothing is slow any more."""
+    """Nothing is slow from now on."""
 
     def random(self) -> float:
         return 1.0

@@ -186,6 +186,6 @@ async def test_partitions_beyond_the_client_s_quota_are_refused() -> None:
     grown = await world.grow(topic("a", 15), topic("b", 2))
     assert [each.error_code for each in grown] == [0, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
     assert (world.get("a").queue_count, world.get("b").queue_count) == (15, 1)
-    # An older client cannot be told so, and has to wait instead.
+    # An older client has no error code for it, and is throttled instead.
     (told,) = await world.grow(topic("b", 2), version=2)
     assert (told.error_code, world.get("b").queue_count) == (0, 2)

@@ -358,7 +358,7 @@ async def test_under_sync_nothing_is_shown_before_it_is_on_disk() -> None:
     world.append()
     before = fetcher.fetch({ONE: Asked()})
     assert before.offsets() == [] and before.partitions[ONE].high_watermark == 0
-    # What lies behind the high watermark will be shown: to ask for it is no error.
+    # What is behind the high watermark will become visible: to request it is no error.
     assert fetcher.fetch({ONE: Asked(1)}).errors == {ONE: 0}
     future = fetcher.waiting({ONE: Asked()}, wait_ms=500)
     await turns()
@@ -374,7 +374,7 @@ async def test_under_sync_nothing_is_shown_before_it_is_on_disk() -> None:
 
 
 class Faulting:
-    """Counts what is brought in."""
+    """Counts what is loaded."""
 
     def __init__(self, store: Store) -> None:
         self.chunks: list[int] = []

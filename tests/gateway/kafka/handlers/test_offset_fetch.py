@@ -32,7 +32,7 @@ Found = dict[tuple[str, int], tuple[int, int, str | None, int]]
 def fetch(
     world: Coordinator, version: int, asked: dict[str, list[int]] | None, group: str = "g"
 ) -> Found:
-    """What a client of this version is told, by topic name and partition."""
+    """The response to a client of this version, by topic name and partition."""
     response = world.ask(request_of(world, version, asked, group), OffsetFetchResponse, version)
     return told(world, version, asked, group, response)
 

@@ -531,7 +531,7 @@ def test_a_fetch_of_a_large_batch_has_a_thread_rewrite_it_and_keeps_to_its_limit
     world = mixed()
     asyncio.run(world.produce_later(heavy(world)))
     world.put(plain(b"behind"))
-    world.kill()  # what readers see is not kept any more
+    world.kill()  # the visible part is no longer cached
     fetcher = Fetcher(world)
 
     async def scenario() -> None:

@@ -125,7 +125,7 @@ class DelayingMachine(RuleBasedStateMachine):
 
     @rule(milliseconds=st.sampled_from((0, 1, 399, 1_000, 60_000, 100_000_000)))
     def let_time_pass(self, milliseconds: int) -> None:
-        # An open transaction that is left alone is aborted in the end, which is told elsewhere.
+        # An abandoned transaction is aborted in the end; another test covers that.
         self.now_ms += milliseconds
         self.world.clock.advance(milliseconds)
         self._settle()

@@ -62,7 +62,7 @@ def test_bytes_of_produce_and_fetch_are_measured_each_for_itself() -> None:
 def test_time_makes_it_good() -> None:
     world = Charging().set(CLIENT, producer_byte_rate=1_000.0)
     assert world.charge(PRODUCE, request=15_000) == 5_000
-    # As in Kafka it is the windows that must pass, and not only the time that was told.
+    # As in Kafka it is the windows that must pass, and not only the reported throttle time.
     world.hand.advance(5)
     assert world.charge(PRODUCE, request=0) == 5_000
     world.hand.advance(6)

@@ -28,7 +28,7 @@ def test_in_steps_it_is_the_same_and_no_step_is_long() -> None:
         found, repeated = at_once(once_in_steps(items, KEY))
         assert (list(found), repeated) == (list(once(items, KEY)[0]), once(items, KEY)[1])
     many = [(number,) for number in range(10 * PIECE_COUNT)]
-    # As many steps to see them as to let go of them.
+    # As many steps to find them as to free them.
     assert sum(1 for _ in once_in_steps(many, KEY)) == 20
 
 

@@ -383,7 +383,7 @@ def _kinds(kind: type[Exception]) -> set[type[Exception]]:
 
 @pytest.mark.parametrize("kind", sorted(_kinds(store.StoreError), key=repr))
 def test_every_kind_of_store_error_has_a_code(kind: type[Exception]) -> None:
-    # One of the gateway's own is told as the store's that it is a kind of.
+    # An error of the gateway is reported as the store error that it derives from.
     assert kind in CODES or (
         kind.__module__.startswith("rockgate.gateway") and kind.__base__ in CODES
     )

@@ -58,7 +58,7 @@ async def test_the_connection_that_holds_most_goes_when_memory_is_overdrawn(
     large.send(b"x" * (3 << 19))
     small.send(b"y" * (1 << 15))
     assert not large.transport.is_closed
-    # Beyond its allowance nobody reads on, so that it takes many to come that far.
+    # Beyond its allowance no connection is read from, so it takes many to come that far.
     others = [room.connect() for _ in range(8)]
     for line in others:
         line.receive(line.frames(b"z" * (1 << 19))[: 1 << 16])

@@ -1,4 +1,4 @@
-"""Transactions that take too long, ids that nobody uses, and ends that a stop interrupted."""
+"""Transactions that take too long, unused ids, and completions that a stop interrupted."""
 
 from __future__ import annotations
 

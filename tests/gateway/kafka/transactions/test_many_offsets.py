@@ -125,7 +125,7 @@ def test_a_step_takes_less_than_fifty_milliseconds_and_writes_a_bounded_group() 
 
 
 def test_one_that_an_earlier_version_left_prepared_is_completed() -> None:
-    """That one could not be appended, and was tried again for ever."""
+    """That one could not be appended, and was retried forever."""
     ledger = Ledger()
     ledger.topic(partitions=COUNT)
     producer = ledger.init().producer

@@ -81,7 +81,7 @@ class Offsets(Ledger):
         return int(self.send(ApiKey.DELETE_GROUPS, request, 2).results[0].error_code)
 
     def again(self, how: str) -> None:
-        """Go on as it is, after a death, or after a stop with a snapshot."""
+        """Continue as it is, after a crash, or after a stop with a snapshot."""
         if how == "killed":
             self.kill()
         elif how == "stopped":

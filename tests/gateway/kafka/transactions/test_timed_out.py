@@ -1,4 +1,4 @@
-"""A transaction whose time was up: its own producer goes on, and nobody else is let in by that.
+"""A timed-out transaction: its own producer continues, and no other is let in by that.
 
 What Apache Kafka 4.3.1 answers to the same requests in the same states.
 """

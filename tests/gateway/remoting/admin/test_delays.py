@@ -1,4 +1,4 @@
-"""A scan of what waits: its answer is whole, and no turn of the loop gets more than its share."""
+"""A scan of delayed messages: it is complete, and no turn of the loop takes more than its share."""
 
 import asyncio
 from collections import Counter

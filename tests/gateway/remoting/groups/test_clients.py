@@ -22,7 +22,7 @@ from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 
 
 class Line:
-    """A connection that remembers what it was told."""
+    """A connection that records what is sent to it."""
 
     def __init__(self) -> None:
         self.told: list[tuple[int, str]] = []

@@ -209,7 +209,7 @@ def test_a_check_tells_all_that_a_producer_needs_to_answer() -> None:
     assert (fields["msgId"], fields["transactionId"]) == ("u1", "t9")
     assert (message.body, message.topic, message.queue_id) == (b"which?", "orders", 1)
     assert message.properties["TRANSACTION_CHECK_TIMES"] == "1"
-    # And with what it was told the producer can end it.
+    # And with what it was sent the producer can end it.
     assert world.halves.commit(int(fields["tranStateTableOffset"]), "payers") is not None
 
 

@@ -41,7 +41,7 @@ def fail(
     level: int = 0,
     times_max: int | None = None,
 ) -> Message:
-    """Fail a message; it comes again after exactly so long."""
+    """Fail a message; it is redelivered after exactly that delay."""
     before = len(world.consumed(RETRY))
     world.give_back(message, level=level, times_max=times_max)
     world.pass_time(seconds * SECOND - 1)

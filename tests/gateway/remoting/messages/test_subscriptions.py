@@ -1,4 +1,4 @@
-"""Filters: compiled once, kept within bytes, and asked so much by one pull and no more."""
+"""Filters: compiled once, cached within bytes, and limited in cost for one pull."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upkeep of pop on a full and on a failed disk: each step by itself, while the others go on."""
+"""Upkeep of pop on a full and on a failed disk: each step by itself, while the others continue."""
 
 from __future__ import annotations
 

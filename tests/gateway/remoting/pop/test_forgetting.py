@@ -22,7 +22,7 @@ def bodies(found: list) -> list[bytes]:  # type: ignore[type-arg]
 
 
 def rest(w: PopWorld, rounds: int = revival.QUIET_ROUNDS + 1) -> None:
-    """Let a group be idle for so many rounds of commits."""
+    """Let a group be idle for that many rounds of commits."""
     for _ in range(rounds):
         w.commit()
 

@@ -1,4 +1,4 @@
-"""Pop: messages handed out one by one, acknowledged, extended, and handed out again."""
+"""Pop: messages delivered one by one, acknowledged, extended, and delivered again."""
 
 from __future__ import annotations
 

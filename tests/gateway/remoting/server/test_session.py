@@ -1,4 +1,4 @@
-"""One remoting connection, over a transport in memory: what it reads, holds, and lets go."""
+"""One remoting connection, over a transport in memory: what it reads, holds, and releases."""
 
 from __future__ import annotations
 

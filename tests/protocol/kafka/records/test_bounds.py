@@ -1,4 +1,4 @@
-"""Which batches are opened by a thread, and which by nobody."""
+"""Which batches are opened by a thread, and which not at all."""
 
 import pytest
 

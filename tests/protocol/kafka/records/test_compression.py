@@ -33,7 +33,7 @@ def test_output_far_larger_than_its_input_comes_back_whole(codec: Compression) -
     data = bytes(5 * MIB) + random.Random(codec).randbytes(1000)
     opened = decompress(compress(data, codec), codec)
     assert (len(opened), opened[:]) == (len(data), data)
-    assert isinstance(opened, mmap.mmap)  # of which clearing and copying hold up nobody
+    assert isinstance(opened, mmap.mmap)  # clearing and copying it blocks no other thread
 
 
 # Foreign writers and readers

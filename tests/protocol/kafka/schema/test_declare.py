@@ -75,7 +75,7 @@ def test_values_have_slots_and_take_keywords_only() -> None:
 def test_the_first_value_is_built_like_the_second() -> None:
     @struct
     class Fresh:
-        """A struct that nobody has built yet."""
+        """A struct that has not been built yet."""
 
         node: int = field(Int32, default=-1)
         counts: list[int] = field(Array(Int32))

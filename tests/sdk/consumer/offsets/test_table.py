@@ -1,4 +1,4 @@
-"""Offsets of a group in this process: they grow, unless somebody sets them back."""
+"""Offsets of a group in this process: they only grow, unless they are reset."""
 
 import pytest
 

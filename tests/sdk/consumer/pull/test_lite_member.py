@@ -189,7 +189,7 @@ async def test_a_namespace_is_on_the_wire_and_not_in_what_polls_show(
 
 
 class Told(ConsumeHook):
-    """Remembers what it is told, and keeps one message from everybody."""
+    """Records its calls, and filters one message out."""
 
     def __init__(self) -> None:
         self.told: list[tuple[ConsumeKind | None, list[bytes]]] = []
@@ -223,7 +223,7 @@ async def test_hooks_see_what_a_poll_hands_out_and_what_becomes_of_it(
             assert hook.told[3:] == [(ConsumeKind.SUCCESS, [b"b"])]
             assert [each.body for each in await consumer.poll(30, count_max=1)] == [b"c"]
         statistics = consumer.statistics.topics[topic]
-    # Nobody has said that the last one is done: it comes again.
+    # The last one was not acknowledged: it comes again.
     assert hook.told[4:] == [(None, [b"c"]), (ConsumeKind.FAILED, [b"c"])]
     assert (statistics.pulled_count, statistics.ok_count, statistics.failed_count) == (3, 2, 0)
     ended = consumer.statistics

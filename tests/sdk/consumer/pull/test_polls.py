@@ -1,4 +1,4 @@
-"""What polls hand out, in which order, and what may be committed by that."""
+"""What polls return, in which order, and what may be committed by that."""
 
 from __future__ import annotations
 

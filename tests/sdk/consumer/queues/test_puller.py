@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Cached:
-    """A message as far as a queue looks at it."""
+    """A message with the fields that a queue reads."""
 
     offset: int
     body_size: int

@@ -24,14 +24,14 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import Encoded, encode_part, join
 
 SLICE_SECONDS = 0.002
-"""How long items are checked before others get their turn; the changes take extra time."""
+"""How long items are checked before other requests get their turn; changes take extra time."""
 SURE_STEPS = 8
 SLICE_COST = 500
-"""What the changes of one slice may cost, in microseconds or so times five."""
+"""What the changes of one slice may cost, in units of about 0.2 microseconds."""
 PARTS_MAX = 500
 
 ANSWER_SIZE_MAX = 90 << 20
-"""The most bytes of an answer that is made in slices: librdkafka takes no more than 100 MB."""
+"""Maximum size of a response that is built in slices: librdkafka accepts at most 100 MB."""
 
 Item = TypeVar("Item", contravariant=True)
 Given = TypeVar("Given")
@@ -46,7 +46,7 @@ It may yield an awaitable, and is sent the result.
 
 
 class Turn:
-    """How long the loop has been occupied: ask between two pieces of work."""
+    """How long the loop has been occupied: checked between two pieces of work."""
 
     __slots__ = ("_now", "_until")
 
@@ -56,23 +56,23 @@ class Turn:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is time for others."""
+        """Whether other requests should get their turn."""
         return self._now() >= self._until
 
     async def next(self) -> None:
-        """Let others have their turn, and begin another."""
+        """Let other requests have their turn, and begin another slice."""
         await asyncio.sleep(0)
         self._until = self._now() + SLICE_SECONDS
 
 
 def in_slices(work: Steps[Response]) -> Response | Awaitable[Response]:
-    """Take the steps of a piece of work, as many as a slice has time for, then others' turn.
+    """Run the steps of a piece of work, as many as fit in a slice, then let other requests run.
 
     Work that ends with the first slice is answered at once.
     """
     turn = Turn()
     try:
-        # A few steps never wait for others, however long the machine makes us wait.
+        # A few steps never wait, however slow the machine is.
         for _ in range(SURE_STEPS):
             if (waits_for := next(work)) is not None:
                 return _take_steps(work, turn, waits_for)
@@ -118,7 +118,7 @@ async def _take_steps(
 
 
 class Room:
-    """What an answer may grow by yet."""
+    """How much a response may still grow."""
 
     __slots__ = ("_left",)
 
@@ -136,7 +136,7 @@ class Room:
 
 
 class Growing(Generic[Part]):
-    """Elements of an answer, encoded as they come."""
+    """Elements of a response, encoded as they are added."""
 
     __slots__ = ("_message", "_parts", "_room", "_struct", "_version", "_wholes")
 
@@ -146,12 +146,12 @@ class Growing(Generic[Part]):
         self._version = version
         self._room = room
         self._parts: list[Encoded] = []
-        # Parts that were joined: to join a hundred thousand of them at the end, and to free them,
-        # would take longer than a slice.
+        # Parts that were joined: joining and freeing a hundred thousand at the end would take
+        # longer than a slice.
         self._wholes: list[Encoded] = []
 
     def add(self, element: Part) -> None:
-        """One more."""
+        """Add an element."""
         part = encode_part(self._message, element, self._version)
         self._room.take(len(part.data))
         self._parts.append(part)
@@ -160,21 +160,21 @@ class Growing(Generic[Part]):
             self._parts.clear()
 
     def take(self) -> list[Any]:
-        """All of them as they go into their array; from then on it is empty."""
+        """All elements, encoded for their array; it is empty afterwards."""
         parts = [*self._wholes, *self._parts]
         self._wholes, self._parts = [], []
         return [join(self._struct, self._version, parts)] if parts else []
 
 
 class Slice(Protocol[Item, Result]):
-    """Some items of a request: checked one by one, then acted on together."""
+    """Some items of a request: checked one by one, then applied together."""
 
     def take(self, item: Item, /) -> int:
-        """Check an item; return what acting on it will cost."""
+        """Check an item; return what applying it will cost."""
         ...
 
     def finish(self) -> Now[Sequence[Result | Encoded]]:
-        """Act; return the results of all items taken, in their order: a list, if they are there."""
+        """Apply the items; return all their results, in order: a list, if available at once."""
         ...
 
 
@@ -186,17 +186,17 @@ class Each(Generic[Given, Part]):
         self._results: list[Part | Encoded] = []
 
     def take(self, item: Given, /) -> int:
-        """Answer it now: nothing is left to be done."""
+        """Answer an item; nothing is left to be done."""
         self._results.append(self._answer(item))
         return 0
 
     def finish(self) -> Sequence[Part | Encoded]:
-        """Return the answers."""
+        """Return the results."""
         return self._results
 
 
 class EachNow(Generic[Given, Part]):
-    """The same, for items of which some may have to be asked for: those are, all at once."""
+    """The same, for items some of which must be requested elsewhere: those are, all at once."""
 
     def __init__(self, part: type[Part], answer: Callable[[Given], Now[Part]]) -> None:
         self._parts = {part}
@@ -204,12 +204,12 @@ class EachNow(Generic[Given, Part]):
         self._results: list[Any] = []
 
     def take(self, item: Given, /) -> int:
-        """Answer it, or begin to."""
+        """Answer an item, or begin to."""
         self._results.append(self._answer(item))
         return 0
 
     def finish(self) -> Now[Sequence[Part]]:
-        """Return the answers, at once if they are there."""
+        """Return the results, at once if available."""
         results: list[Part] = self._results
         return results if {*map(type, results)} <= self._parts else self._wait()
 
@@ -223,7 +223,7 @@ class EachNow(Generic[Given, Part]):
 
 
 class Slicing(Generic[Part]):
-    """How one API cuts its requests: the message its results are part of, and what one is."""
+    """How one API slices its requests: the message of its results, and the type of one."""
 
     def __init__(
         self,
@@ -233,7 +233,7 @@ class Slicing(Generic[Part]):
         is_changing: bool = False,
         now: Callable[[], float] = perf_counter,
     ) -> None:
-        """`is_changing` says that its items change something, so that it must be answered."""
+        """`is_changing` means that its items change something, so that it must be answered."""
         self._message = message
         self._part = part
         self._is_changing = is_changing
@@ -246,10 +246,10 @@ class Slicing(Generic[Part]):
         respond: Callable[[list[Part | Encoded]], Response | Awaitable[Response]],
         version: int,
     ) -> Response | Awaitable[Response]:
-        """Take all items, slice by slice, and respond with their results."""
+        """Process all items, slice by slice, and respond with their results."""
         left = iter(items)
         results, is_last = self._next(left, begin())
-        # To recognize a list takes one instruction; an Awaitable, a walk over its class.
+        # Recognizing a list takes one instruction; an Awaitable, a walk over its class.
         if is_last and isinstance(results, list):
             return respond(results)
         return self._rest(left, begin, respond, version, results, is_last=is_last)
@@ -278,7 +278,7 @@ class Slicing(Generic[Part]):
     def _next(
         self, left: Iterator[Item], slice_: Slice[Item, Part]
     ) -> tuple[Now[Sequence[Part | Encoded]], bool]:
-        """Work on the next slice; say whether it was the last."""
+        """Process the next slice; True if it was the last."""
         until = self._now() + SLICE_SECONDS
         cost = 0
         for item in left:

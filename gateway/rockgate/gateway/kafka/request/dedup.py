@@ -1,4 +1,4 @@
-"""Finds items that a request names more than once, which most APIs refuse."""
+"""Finds items that a request names more than once, which most APIs reject."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Key = TypeVar("Key", bound=Hashable)
 def once(
     items: Sequence[Item], key: Callable[[Item], Key]
 ) -> tuple[Collection[Item], AbstractSet[Key]]:
-    """Each item once, in the order they first came, and the keys that came more than once."""
+    """The distinct items, in order of first occurrence, and the keys that were repeated."""
     keys = list(map(key, items))
     if len(set(keys)) == len(keys):
-        # Nearly always. The loop is held meanwhile, so what comes after is for the rest.
+        # Nearly always true. The loop is blocked meanwhile; large requests take the path below.
         return items, frozenset()
     repeated = frozenset(each for each, count in Counter(keys).items() if count > 1)
     return dict(zip(keys, items, strict=True)).values(), repeated
@@ -52,7 +52,7 @@ def once_in_steps(
 
 
 def distinct_in_steps(keys: Iterable[Key]) -> Generator[None, None, Collection[Key]]:
-    """Each key once, in the order they first came; it yields to the loop regularly."""
+    """The distinct keys, in order of first occurrence; it yields to the loop regularly."""
     left = iter(keys)
     seen: dict[Key, None] = {}
     while some := list(islice(left, PIECE_COUNT)):
@@ -62,7 +62,7 @@ def distinct_in_steps(keys: Iterable[Key]) -> Generator[None, None, Collection[K
 
 
 def merged(topics: Iterable[tuple[str, Iterable[int]]]) -> dict[str, list[int]]:
-    """Each topic and each of its partitions once: no answer is repeated a million times."""
+    """The distinct topics and partitions: no result is repeated a million times."""
     found: dict[str, dict[int, None]] = {}
     for name, partitions in topics:
         found.setdefault(name, {}).update(dict.fromkeys(partitions))

@@ -1,4 +1,4 @@
-"""Errors of requests on Kafka's wire, and the one table from the store's kinds to Kafka's codes.
+"""Errors of requests on Kafka's wire, and the table from the store's errors to Kafka's codes.
 
     RequestError       understood, and cannot be served: its code goes into the response
 
@@ -43,14 +43,14 @@ CODES: Mapping[type[Exception], ErrorCode] = {
 
 
 def explain(error: RequestError | store.StoreError) -> tuple[ErrorCode, str]:
-    """The code and the sentence that one part of a response says of what went wrong with it."""
+    """The error code and message of one part of a response."""
     if isinstance(error, RequestError):
         return error.code, error.reason
     return code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR, str(error)
 
 
 def code_of(error: BaseException) -> ErrorCode | None:
-    """The code that a service's error maps to; None for anything that is our own bug."""
+    """The code of an error; None for one that is a bug."""
     if isinstance(error, RequestError):
         return error.code
     for kind in type(error).__mro__:
@@ -67,5 +67,5 @@ _COORDINATOR_CODES: Mapping[ErrorCode, ErrorCode] = {
 
 
 def coordinator_code(code: ErrorCode) -> ErrorCode:
-    """The code as clients expect it of a coordinator: what may pass is to be tried again."""
+    """The code as clients expect it of a coordinator: transient errors are retriable."""
     return _COORDINATOR_CODES.get(code, code)

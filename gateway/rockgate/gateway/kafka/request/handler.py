@@ -22,15 +22,15 @@ from rockgate.protocol.kafka.schema.codec import MEMORY_SLACK as USUAL_SLACK
 from rockgate.protocol.kafka.versions import Versions
 
 ANONYMOUS = "ANONYMOUS"
-"""The user of a connection that has not said who it is."""
+"""The user of a connection that has not authenticated."""
 
 
 def do_nothing() -> None:
-    """What is done for a peer without a session."""
+    """The resume callback of a peer without a session."""
 
 
 class Peer:
-    """The other end of a connection; made on accept, completed by its first request."""
+    """The peer of a connection; created on accept, completed by its first request."""
 
     __slots__ = (
         "connection_id",
@@ -53,24 +53,24 @@ class Peer:
         resume: Callable[[], None] = do_nothing,
     ) -> None:
         self.connection_id = connection_id
-        """Numbers connections since the start; on every log line of this one."""
+        """The number of the connection since the start; part of each of its log lines."""
         self.local = local
         """The address that the connection arrived on."""
         self.remote = remote
         self.software = "unknown"
-        """What the client calls itself in ApiVersions, once it has."""
+        """The client's name and version from ApiVersions, once it was sent."""
         self.software_version = "unknown"
         self.user = ANONYMOUS
-        """Who it is, for quotas."""
+        """The principal, for quotas."""
         self.throttle_ms = 0
-        """How long the session reads nothing from it, once its next answer is written."""
+        """How long the session pauses reading, once the next response is written."""
         self.reading_count = 0
-        """Requests of it that a thread reads yet; those behind them are not started meanwhile."""
+        """Requests of it that a thread is still decoding; later ones are not started meanwhile."""
         self.resume = resume
-        """Called when there is one less of these."""
+        """Called when one of these is done."""
 
     def release(self) -> None:
-        """Forget the session, which is over."""
+        """Detach from the session, which has ended."""
         self.resume = do_nothing
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Peer:
 
 
 class Call:
-    """What a handler may want to know of a request besides its body."""
+    """The properties of a request besides its body."""
 
     __slots__ = ("client_id", "peer", "version")
 
@@ -95,7 +95,7 @@ Decode: TypeAlias = Callable[[memoryview, int], Any]
 Encode: TypeAlias = Callable[[Any, int], Answer]
 
 LARGE_SIZE = 32 << 10
-"""Bytes of a request that are worth a thread: reading them takes some five milliseconds."""
+"""Request size from which on a thread decodes it: decoding takes about five milliseconds."""
 MEMORY_FACTOR = 16
 MEMORY_MAX = 64 << 20
 
@@ -118,11 +118,11 @@ def memory_max(size: int) -> int:
 
 
 class Large(Exception):
-    """Raised by a `decode`, with nothing done, that leaves a request to a thread."""
+    """Raised by a `decode`, before any effect, to leave a request to a thread."""
 
 
 Shortcut: TypeAlias = Callable[[memoryview, int], Answer | None]
-"""Answers a body of a version at once; None, with nothing done, sends it the ordinary way."""
+"""Answers a body of a version at once; None, before any effect, takes the ordinary path."""
 
 
 class Handler(Protocol[Request, Response]):
@@ -152,26 +152,29 @@ class Row(Generic[Services]):
 
     key: ApiKey
     versions: Versions
-    """What is served; a request outside of it closes the connection."""
+    """The versions served; a request of another one closes the connection."""
     advertised: Versions
-    """What ApiVersions says; wider than `versions` only where clients must be led on."""
+    """The versions advertised; wider than `versions` only where clients require it."""
     make: Callable[[Services], AnyHandler]
     decode: Decode
     encode: Encode
     answer_unknown_version: Callable[[], Answer] | None
-    """What a version that is not served gets in place of a closed connection."""
+    """The response to a version that is not served, instead of closing the connection."""
     shortcut: Callable[[Any], Shortcut] | None
-    """Where a handler has a way around decoding and encoding for what is asked most."""
+    """A faster path past decoding and encoding, for the most frequent requests."""
     is_bulk: bool
-    """Whether every large request is read beside the loop."""
+    """Whether every large request is decoded outside the loop."""
     decode_large: Decode | None = None
-    """How a request is read beside the loop, where that is another way."""
+    """How a request is decoded outside the loop, if differently."""
     size_max: int | None = None
-    """A larger request is refused unread: copying one text or blob of it would hold up the loop."""
+    """A larger request is rejected without decoding:
+
+    copying a text or blob of it would block the loop.
+    """
     too_large: ErrorCode = ErrorCode.INVALID_REQUEST
-    """What is said of it; the handler refuses it without a request."""
+    """The reason given for it; the handler rejects it without a request."""
     look: Callable[[Any], None] | None = None
-    """Called with every response before it is written, by who counts."""
+    """Called with every response before it is encoded, to count it."""
 
 
 AnyRow: TypeAlias = Row[Any]
@@ -223,7 +226,7 @@ def row(
     key = api.key
     served = api.versions if versions is None else Versions.parse(versions)
     assert served and served & api.versions == served, f"{key.name} {served} is not declared"
-    # What is led on below the declared range (Produce) stays so when less is served.
+    # Versions advertised below the declared range (Produce) stay so when fewer are served.
     low = api.advertised.min if served.min == api.versions.min else served.min
     return Row(
         key=key,

@@ -20,14 +20,14 @@ from rockgate.protocol.remoting.system_topics import DLQ_PREFIX, RETRY_PREFIX, S
 
 NAME_SIZE_MAX = 249
 RESERVED = "rmq."
-"""How every name begins that is another one in the store."""
+"""The prefix of every name that differs in the store."""
 _CACHED_MAX = 10_000
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 _ALIASES = (("rmq.retry.", RETRY_PREFIX), ("rmq.dlq.", DLQ_PREFIX))
 
 
 def to_store(name: str) -> str:
-    """Return the store's name of a topic that a Kafka client names."""
+    """Return the store's name of a topic by its name in Kafka."""
     if name.startswith(RESERVED):
         for alias, prefix in _ALIASES:
             if name.startswith(alias):
@@ -36,7 +36,7 @@ def to_store(name: str) -> str:
 
 
 def to_kafka(name: str) -> str:
-    """Return the name under which Kafka clients know a topic."""
+    """Return the name of a topic in Kafka."""
     if name.startswith("%"):
         for alias, prefix in _ALIASES:
             if name.startswith(prefix):
@@ -51,7 +51,7 @@ def is_visible(name: str) -> bool:
 
 @lru_cache(_CACHED_MAX)
 def in_store(name: str) -> str | None:
-    """Return the store's name of a topic, None if Kafka lets no topic have this one.
+    """Return the store's name of a topic, None if the name is invalid in Kafka.
 
     Results are cached, so callers must not pass more than NAME_SIZE_MAX letters.
     """
@@ -59,7 +59,7 @@ def in_store(name: str) -> str | None:
 
 
 def is_legal(name: str) -> bool:
-    """Whether Kafka lets a topic have this name."""
+    """Whether a topic name is valid in Kafka."""
     return len(name) <= NAME_SIZE_MAX and _has_legal_letters(name)
 
 
@@ -69,7 +69,7 @@ def _has_legal_letters(name: str) -> bool:
 
 
 def check_new(name: str) -> None:
-    """Refuse a name that a Kafka client cannot give to a new topic."""
+    """Reject a name that a Kafka client cannot give to a new topic."""
     if not is_legal(name):
         quoted = name if len(name) <= NAME_SIZE_MAX else f"{name[:40]}…"
         raise RequestError(

@@ -17,8 +17,8 @@ Now: TypeAlias = A | Awaitable[A]
 
 
 class Durable(Protocol):
-    """Holds an answer back until the changes before it are as safe as they are promised to be."""
+    """Delays a response until the changes before it are as durable as promised."""
 
     def after_changes(self, answer: A, /) -> A | asyncio.Future[A]:
-        """The answer, or a future of it if it must wait."""
+        """The response, or a future of it if it must wait."""
         ...

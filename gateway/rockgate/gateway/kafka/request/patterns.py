@@ -1,4 +1,4 @@
-"""Regular expressions from clients: read by Python's `re`, and only those that it matches quickly.
+"""Regular expressions from clients: compiled by Python's `re`, if it matches them quickly.
 
 `re` backtracks, which takes exponential time with some patterns. Here only a single character or
 class may be repeated, and a pattern may have only a few repetitions, so a match takes no more
@@ -18,7 +18,7 @@ _REPEATS: Final = frozenset({"MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"})
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Read a pattern; ValueError if it cannot be, or might take long to match."""
+    """Compile a pattern; ValueError if it is invalid, or might take long to match."""
     if len(pattern) > SIZE_MAX:
         raise ValueError(
             f"pattern of {len(pattern):,} characters exceeds the maximum of {SIZE_MAX:,}"

@@ -1,4 +1,4 @@
-"""Work beside the loop: what takes long and touches nothing that the loop changes.
+"""Work outside the loop: what takes long and touches nothing that the loop changes.
 
 Reading a request of a hundred thousand names, or writing its answer, takes a second of the
 interpreter. In a thread it lets the loop have a turn every millisecond. There is one thread for all
@@ -17,13 +17,13 @@ Given = TypeVarTuple("Given")
 
 
 class Beside:
-    """One thread, made when it is first needed, that takes what it is given in turn."""
+    """One thread, started when it is first needed, that runs work in order."""
 
     def __init__(self) -> None:
         self._thread: ThreadPoolExecutor | None = None
 
     def do(self, work: Callable[[*Given], T], *given: *Given) -> asyncio.Future[T]:
-        """Do it there; the future is done when it is."""
+        """Run work in the thread; the future is done when it is."""
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="large-requests")
         return asyncio.get_running_loop().run_in_executor(self._thread, work, *given)

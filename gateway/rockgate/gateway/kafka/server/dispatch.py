@@ -52,7 +52,7 @@ _Served = tuple[int, int, AnyRow, AnyHandler, Shortcut | None]
 
 
 class PendingAnswer:
-    """An answer to come: once `future` is done, `answer` returns it."""
+    """A pending response: once `future` is done, `answer` returns it."""
 
     __slots__ = ("_call", "_dispatcher", "_handler", "_request", "_row", "future")
 
@@ -73,7 +73,7 @@ class PendingAnswer:
         self._call = call
 
     def answer(self) -> Answer:
-        """The answer, once `future` is done; raises what closes the connection."""
+        """The response, once `future` is done; raises what closes the connection."""
         row, handler, request, call = self._row, self._handler, self._request, self._call
         try:
             return _written(row, self.future.result(), call.version)
@@ -84,10 +84,10 @@ class PendingAnswer:
 
 
 class LargeRequest(PendingAnswer):
-    """An answer to a request that is so large that it is read, and answered, in a thread.
+    """The response to a large request, which is decoded and encoded in a thread.
 
-    Whatever it does to others happens on the loop, as ever. What came behind it on its connection
-    is not started before that.
+    Its effects happen on the loop, as always. Later requests of its connection are not started
+    before that.
     """
 
     __slots__ = ("_is_ahead",)
@@ -110,11 +110,11 @@ class LargeRequest(PendingAnswer):
             None,
             call,
         )
-        # Even if it is cancelled before it has begun.
+        # Even if it is cancelled before it has started.
         self.future.add_done_callback(lambda _: self._start_next())
 
     def answer(self) -> Answer:
-        """The answer, once `future` is done; raises what closes the connection."""
+        """The response, once `future` is done; raises what closes the connection."""
         answer: Answer = self.future.result()
         return answer
 
@@ -140,7 +140,7 @@ class LargeRequest(PendingAnswer):
         return await do(_written_last, row, given, version)
 
     def _start_next(self) -> None:
-        """Let the requests after it start; only the first call counts."""
+        """Let later requests start; only the first call has an effect."""
         if self._is_ahead:
             self._is_ahead = False
             self._call.peer.reading_count -= 1
@@ -148,13 +148,13 @@ class LargeRequest(PendingAnswer):
 
 
 class Dispatcher:
-    """The handlers of this server, made and ready. One for all connections."""
+    """The handlers of this server. One for all connections."""
 
     def __init__(self, rows: Sequence[Row[Services]], services: Services) -> None:
         keys = [row.key for row in rows]
         assert keys == sorted(set(keys)), "the table is in key order, each key once"
         self.beside = Beside()
-        # With the versions as plain numbers: every request asks for them.
+        # With the versions as plain numbers: every request compares them.
         self._handlers: dict[int, _Served] = {}
         for row in rows:
             handler = row.make(services)
@@ -163,7 +163,7 @@ class Dispatcher:
             self._handlers[int(row.key)] = (versions.min, versions.max, row, handler, shortcut)
 
     def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | PendingAnswer:
-        """Call the handler; raises ProtocolError or Disconnect where only closing is left."""
+        """Call the handler; raises ProtocolError or Disconnect if the connection must be closed."""
         header = exchange.header
         version = header.api_version
         found = self._handlers.get(header.api_key)
@@ -211,7 +211,7 @@ class Dispatcher:
         call: Call,
         error: Exception,
     ) -> Answer:
-        """The answer to a request that raised `error`; Disconnect if not even that can be made."""
+        """The response to a request that raised `error`; Disconnect if it cannot be built."""
         response = self.refusal(row, handler, request, call, error)
         try:
             return _written(row, response, call.version)
@@ -229,7 +229,7 @@ class Dispatcher:
         call: Call,
         error: Exception,
     ) -> Any:
-        """The response to a request that raised `error`, to be written yet."""
+        """The response to a request that raised `error`, not yet encoded."""
         code = code_of(error)
         if code is None:
             code = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -251,7 +251,7 @@ class Dispatcher:
 
 
 def _written_last(row: AnyRow, given: list[Any], version: int) -> Answer:
-    """Write the last of what is given, and release all of it."""
+    """Encode the last of what is given, and release all of it."""
     try:
         return row.encode(given[-1], version)
     finally:
@@ -265,7 +265,7 @@ def _written(row: AnyRow, response: Any, version: int) -> Answer:
 
 
 class Counted:
-    """An answer to come, which is counted when it is complete."""
+    """A pending response, which is counted when it is complete."""
 
     __slots__ = (
         "_accounting",
@@ -295,7 +295,7 @@ class Counted:
         self._loop_seconds = loop_seconds
 
     def answer(self) -> Answer:
-        """The answer, once `future` is done; raises what closes the connection."""
+        """The response, once `future` is done; raises what closes the connection."""
         now = self._accounting.now
         began = now()
         answer = self._promise.answer()
@@ -310,7 +310,7 @@ class Counted:
 
 
 class Accounting:
-    """Dispatch that counts. One for all connections of the listener."""
+    """Dispatch that counts requests. One for all connections of the listener."""
 
     def __init__(
         self,
@@ -327,14 +327,14 @@ class Accounting:
         self.now = now
 
     def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | Counted:
-        """Answer a request, now or later; raises what closes the connection."""
+        """Respond to a request, now or later; raises what closes the connection."""
         now = self.now
         started = now()
         outcome = self._dispatch(exchange, peer)
         seconds = now() - started
         if type(outcome) is not list:
             return Counted(cast(Promise, outcome), self, exchange, peer, started, seconds)
-        # Every request passes here, so `count` is inlined.
+        # Every request passes through this, so `count` is inlined.
         api_key = exchange.header.api_key
         stats = self._apis.get(api_key) or self._new_api(api_key)
         stats.counts[bisect_left(BOUNDS, seconds)] += 1
@@ -348,7 +348,7 @@ class Accounting:
     def count(
         self, exchange: Exchange, peer: Peer, answer: Answer, seconds: float, loop_seconds: float
     ) -> Answer:
-        """Count an answer that came later; the same, or one that tells to wait."""
+        """Count a response that was pending; returns it, or one with a throttle time."""
         stats = self._new_api(exchange.header.api_key)
         stats.add(seconds)
         stats.request_bytes += exchange.size

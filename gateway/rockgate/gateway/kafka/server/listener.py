@@ -20,7 +20,7 @@ class KafkaConnections(Connections[Session]):
         *,
         may_connect: Callable[[str], bool] = lambda address: True,
     ) -> None:
-        """`may_connect` says whether one more connection may come from an address."""
+        """`may_connect` returns whether another connection from an address is allowed."""
         super().__init__(
             connections_max=config.connections_max,
             total_bytes_max=config.total_bytes_max,
@@ -32,7 +32,7 @@ class KafkaConnections(Connections[Session]):
         self._may_connect = may_connect
 
     def session(self) -> Session:
-        """The protocol of a connection that has just been accepted."""
+        """The protocol of a new connection."""
         self._last_id += 1
         return Session(
             connection_id=self._last_id,
@@ -50,5 +50,5 @@ class KafkaConnections(Connections[Session]):
             session.end_throttle_pause()
 
     def opened(self, session: Session) -> bool:
-        """Register a new session, unless its address had too many recently."""
+        """Register a new session, unless its address connected too often."""
         return self._may_connect(session.remote_host) and super().opened(session)

@@ -1,7 +1,7 @@
 """Metrics of responses: the errors they carry, and the bytes that a Fetch sends of each topic.
 
-The error of a response is its own code, or the first one of its topics, partitions or groups.
-Looking for it is bounded, so that a response of ten thousand costs no more than one of a hundred.
+The error of a response is its own code, or the first one of its topics, partitions or groups. The
+search is bounded, so that a response of ten thousand costs no more than one of a hundred.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Traffic:
         self._by_id: dict[bytes, int] = {}
 
     def count(self, topics: Iterable[Any]) -> None:
-        """Count the records of an answer."""
+        """Count the records of a response."""
         for name, topic_id, partitions in topics:
             size = 0
             for partition in partitions:
@@ -66,18 +66,18 @@ class Traffic:
                 self._by_id[topic_id] = self._by_id.get(topic_id, 0) + size
 
     def fetched(self, topic: Topic) -> int:
-        """What was sent from a topic since the start."""
+        """Bytes sent from a topic since the start."""
         name = names.to_kafka(topic.name)
         return self._by_name.get(name, 0) + self._by_id.get(topic.id, 0)
 
     def forget(self, topic: Topic) -> None:
-        """Forget a topic that is gone."""
+        """Drop a deleted topic."""
         self._by_name.pop(names.to_kafka(topic.name), None)
         self._by_id.pop(topic.id, None)
 
 
 def first_partition_error(response: Any) -> int:
-    """The error of an answer to Produce or Fetch, which have no declaration and come often."""
+    """The error of a Produce or Fetch response, which have hand-written codecs and are frequent."""
     for topic in response.topics:
         for partition in topic.partitions:
             if partition.error_code:
@@ -86,7 +86,7 @@ def first_partition_error(response: Any) -> int:
 
 
 def first_error(response: Any) -> int:
-    """The error code of a response, or the first one in it; 0 if it tells of none."""
+    """The error code of a response, or the first one in it; 0 if it has none."""
     kind = type(response)
     lists = _LISTS.get(kind)
     if lists is None:
@@ -115,7 +115,7 @@ def _lists_of(kind: type) -> tuple[bool, tuple[str, ...]]:
 
 
 def _may_fail(kind: Any) -> bool:
-    """Whether a field holds a list of things that have an error, or hold such lists."""
+    """Whether a field holds a list of items that have an error, or hold such lists."""
     if isinstance(kind, OrNull):
         kind = kind.kind
     if not isinstance(kind, ArrayOf) or not isinstance(kind.element, Struct):

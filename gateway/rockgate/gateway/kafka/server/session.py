@@ -43,23 +43,23 @@ TURN_SECONDS: Final = 0.005
 
 
 class Promise(Protocol):
-    """An answer to come."""
+    """A pending response."""
 
     @property
     def future(self) -> asyncio.Future[Any]:
-        """Done when the answer is ready."""
+        """Done when the response is ready."""
         ...
 
     def answer(self) -> Answer:
-        """The answer, once `future` is done; raises what closes the connection."""
+        """The response, once `future` is done; raises what closes the connection."""
         ...
 
 
 class Dispatch(Protocol):
-    """What answers requests."""
+    """Responds to requests."""
 
     def dispatch(self, exchange: Exchange, peer: Peer, /) -> Answer | Promise:
-        """The answer, or the promise of one."""
+        """The response, or a pending one."""
         ...
 
 
@@ -71,7 +71,7 @@ class Sessions(Protocol):
         ...
 
     def lost(self, session: Session, /) -> None:
-        """Forget a session whose connection is gone."""
+        """Remove a session whose connection is closed."""
         ...
 
 
@@ -118,7 +118,7 @@ class Session(Stream[Exchange, Peer]):
         self._unread_bytes_max = limits.unread_bytes_max
         self._write_size = min(WRITE_SIZE, limits.unread_bytes_max)
         self._waiting: dict[Exchange, Promise] = {}
-        # Answered, but perhaps behind an earlier request that is not.
+        # Ready, but perhaps waiting for the response to an earlier request.
         self._unsent_bytes = 0
         self._throttle_pause = ThrottlePause(clock, self._advance, self._leave_if_gone)
 
@@ -144,7 +144,7 @@ class Session(Stream[Exchange, Peer]):
 
     @property
     def remote_host(self) -> str:
-        """Where the connection comes from."""
+        """The address that the connection comes from."""
         return self.peer.remote.host
 
     def end_throttle_pause(self) -> None:
@@ -154,7 +154,7 @@ class Session(Stream[Exchange, Peer]):
             self._advance()
 
     def _leave_if_gone(self) -> None:
-        """Close if the client has hung up, which is not noticed without reading."""
+        """Close if the client has disconnected, which is not noticed without reading."""
         if not self._is_closing and has_hung_up(self._transport.get_extra_info("socket")):
             self.abort()
 
@@ -173,13 +173,13 @@ class Session(Stream[Exchange, Peer]):
             self._partial_bytes -= whole
             self._budget.incomplete -= whole
             self._backlog.extend(exchanges)
-            # What is left over has begun with the last bytes, at the earliest.
+            # What is left over began with the last bytes, at the earliest.
             self._watch.frame_at = self._watch.read_at
 
     def _start_all(self) -> None:
-        """Start requests while the client reads; many small answers become one write."""
+        """Start requests while the client reads; many small responses become one write."""
         if self._is_advance_scheduled:
-            # Others have their turn first; what was answered meanwhile may leave.
+            # Other connections have their turn first; responses that are ready may be sent.
             self._write()
             return
         backlog, unread_bytes_max = self._backlog, self._unread_bytes_max
@@ -189,7 +189,7 @@ class Session(Stream[Exchange, Peer]):
             if not backlog:
                 self._write()
                 unwritten = 0
-                # Without a byte left over there is nothing more that could be a request.
+                # Without bytes left over there can be no further request.
                 if not self._partial_bytes:
                     return
                 self._accept(self._exchanges.next_exchanges())
@@ -217,7 +217,7 @@ class Session(Stream[Exchange, Peer]):
             unwritten += self._start(backlog.popleft())
 
     def _start(self, exchange: Exchange) -> int:
-        """Hand a request to its handler; returns how many bytes now wait to be written."""
+        """Pass a request to its handler; returns how many bytes now wait to be written."""
         if self._debug:
             _log_request(exchange, self.peer)
         outcome = self._dispatch.dispatch(exchange, self.peer)
@@ -231,7 +231,7 @@ class Session(Stream[Exchange, Peer]):
         """A handler's future is done."""
         waiting = self._waiting.pop(exchange, None)
         if waiting is None or self._is_closing:
-            # The client is gone; looking at the error keeps asyncio from reporting it as lost.
+            # The connection is closed; retrieving the error keeps asyncio from reporting it.
             _ = future.cancelled() or future.exception()
             return
         try:
@@ -266,7 +266,7 @@ class Session(Stream[Exchange, Peer]):
         if self._unsent_bytes or self._is_unread:
             size = sum(map(len, buffers))
             self._written_bytes += size
-            # Each answer got a few bytes of header on its way, which count for the client here.
+            # Each response got a few bytes of header, which are counted for the client here.
             self._unsent_bytes = max(0, self._unsent_bytes - size) if self._waiting else 0
         self._transport.writelines(buffers)
 
@@ -280,7 +280,7 @@ class Session(Stream[Exchange, Peer]):
 
 
 def _log_request(exchange: Exchange, peer: Peer) -> None:
-    """A request came in."""
+    """A request was received."""
     header = exchange.header
     log.debug(
         "< %s api=%s version=%d correlation_id=%d client_id=%s size=%d",
@@ -294,7 +294,7 @@ def _log_request(exchange: Exchange, peer: Peer) -> None:
 
 
 def _log_answer(exchange: Exchange, peer: Peer, size: int) -> None:
-    """Its answer is known."""
+    """Its response is ready."""
     header = exchange.header
     log.debug(
         "> %s api=%s version=%d correlation_id=%d size=%d",

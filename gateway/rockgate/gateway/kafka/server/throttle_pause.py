@@ -1,4 +1,4 @@
-"""Throttled connections: their answers say for how long, and nothing is read from them meanwhile.
+"""Throttled connections: responses have the throttle time, and nothing is read in the meantime.
 
 Without reading, a hangup is not noticed either. So it is checked once a second whether the client
 is still connected: one that reconnects repeatedly would leave a socket each time.
@@ -22,7 +22,7 @@ _THROTTLE_TIME = "throttle_time_ms"
 
 
 class ThrottlePause:
-    """On while a client has to wait. Owned by its session."""
+    """Active while a client is throttled. Owned by its session."""
 
     __slots__ = ("_clock", "_look_after", "_resume", "_timer", "_until", "is_on")
 
@@ -32,7 +32,7 @@ class ThrottlePause:
         resume: Callable[[], None],
         look_after: Callable[[], None] = do_nothing,
     ) -> None:
-        """`look_after` is called now and then while it is on."""
+        """`look_after` is called periodically while it is active."""
         self._clock = clock
         self._resume = resume
         self._look_after = look_after
@@ -41,7 +41,7 @@ class ThrottlePause:
         self.is_on = False
 
     def begin(self, peer: Peer) -> None:
-        """Wait for the throttle time that the peer was sent; of several the longest counts."""
+        """Wait for the throttle time that the client was sent; of several the longest counts."""
         self._until = max(self._until, self._clock.time() + peer.throttle_ms / 1000)
         peer.throttle_ms = 0
         self.is_on = True
@@ -49,7 +49,7 @@ class ThrottlePause:
             self._arm()
 
     def end(self) -> None:
-        """Wait no longer."""
+        """End the pause."""
         self.is_on = False
         self._until = 0.0
         if self._timer is not None:
@@ -57,7 +57,7 @@ class ThrottlePause:
             self._timer = None
 
     def forget(self) -> None:
-        """Stop waiting: the connection is gone."""
+        """End the pause: the connection is closed."""
         self.end()
         self._resume = self._look_after = do_nothing
 
@@ -76,7 +76,7 @@ class ThrottlePause:
 
 
 def with_throttle_time(answer: Answer, api_key: int, version: int, wait_ms: int) -> Answer:
-    """The answer with its throttle time filled in, if its version has a place for that."""
+    """The response with its throttle time filled in, if its version has the field."""
     if api_key == ApiKey.PRODUCE:
         # At the end: before the byte of a flexible version that says that no tags follow.
         tail = len(answer[-1]) - (5 if version in APIS[ApiKey.PRODUCE].flexible else 4)
@@ -87,7 +87,7 @@ def with_throttle_time(answer: Answer, api_key: int, version: int, wait_ms: int)
 
 @cache
 def _place(api_key: int, version: int) -> int | None:
-    """Where a response has the time to wait: nearly all of them begin with it."""
+    """Where a response has the throttle time: nearly all begin with it."""
     at = 0
     for spec in declaration_of(APIS[ApiKey(api_key)].response).fields:
         if version not in spec.versions or spec.tag is not None:
