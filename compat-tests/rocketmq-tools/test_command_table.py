@@ -1,4 +1,4 @@
-"""The table of mqadmin's commands is judged by what both sides print, and its results are kept."""
+"""The table of mqadmin's commands, checked by what both sides print, and its recorded results."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A request that changes configs, from what it asks to what it is answered.
+"""A request that changes configs, from its resources to its response.
 
 AlterConfigs and IncrementalAlterConfigs differ only in the configs that result.
 """
@@ -37,7 +37,7 @@ Answer = Callable[[Asked, ErrorCode, str | None], Result]
 
 
 class ConfigsRequest(Protocol[A]):
-    """What either API asks."""
+    """The request of either API."""
 
     @property
     def resources(self) -> Sequence[A]:
@@ -45,11 +45,11 @@ class ConfigsRequest(Protocol[A]):
 
     @property
     def validate_only(self) -> bool:
-        """Whether it is only to be checked."""
+        """Whether it is only validated."""
 
 
 class ConfigRequests(Generic[Asked, Result, Response]):
-    """Does what requests of one API ask, slice by slice."""
+    """Alters configs for one API, slice by slice."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ConfigRequests(Generic[Asked, Result, Response]):
         return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: ConfigsRequest[Asked], code: ErrorCode) -> Response:
-        """Refuse every resource with the same error."""
+        """Reject every resource with the same error."""
         return self._response(
             responses=[self._answer(asked, code, code.meaning) for asked in request.resources]
         )
@@ -123,7 +123,7 @@ class Alteration(Generic[Asked, Result]):
         self._answer = answer
         self._repeated = repeated
         self._is_dry = is_dry
-        # Not the errors themselves: an error knows the frame that keeps it, which is a cycle.
+        # Not the errors themselves: an error references the frame that stores it, which is a cycle.
         self._outcomes: list[tuple[Asked, tuple[ErrorCode, str] | None]] = []
         self._planned: dict[int, tuple[Resources, dict[str, Mapping[str, str]]]] = {}
 
@@ -149,14 +149,14 @@ class Alteration(Generic[Asked, Result]):
             config = resources.config(asked.resource_name)
         except RequestError as missing:
             if missing.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                # Kafka reports a wrong config first, and an unknown topic after that.
+                # Kafka reports an invalid config first, and an unknown topic after that.
                 self._plan(resources, {}, asked)
             raise
         _check_once(asked.configs)
         return self._plan(resources, config, asked)
 
     def finish(self) -> Now[Sequence[Result]]:
-        """Alter all that passed."""
+        """Alter all that passed the check."""
         refusals: dict[int, Refusals] = {}
         waiting: dict[int, Awaitable[Refusals]] = {}
         for type_, (resources, configs) in () if self._is_dry else self._planned.items():

@@ -1,4 +1,4 @@
-"""One config of a broker: a setting of the server, as Kafka's clients see it. Read, not changed."""
+"""One config of a broker: a setting of the server, as Kafka's clients see it; read-only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BrokerConfig:
     about: Callable[[], str]
     """Returns the documentation. It may have to be looked up, and is rarely requested."""
     setting: str | None = None
-    """The setting to change in order to change it; None if nothing does."""
+    """The setting that changes it; None if none does."""
     is_given: bool = False
     """Whether a file, the environment or a flag sets it, even to its default."""
 
@@ -30,11 +30,11 @@ class BrokerConfig:
 
     @property
     def documentation(self) -> str:
-        """What DescribeConfigs says of it."""
+        """The documentation in DescribeConfigs."""
         text = self.about()
         return text if self.setting in (None, self.name) else f"{text} Set by `{self.setting}`."
 
 
 def constant(text: str) -> Callable[[], str]:
-    """A meaning that is known."""
+    """A documentation that needs no lookup."""
     return lambda: text

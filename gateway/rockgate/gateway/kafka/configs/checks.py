@@ -1,7 +1,7 @@
 """Configs as clients give them: known by name, read by type, checked together.
 
-There is a table of configs for each type of resource. Every refusal is INVALID_CONFIG with a
-sentence that names the config and what it wants.
+There is a table of configs for each type of resource. Every rejection is INVALID_CONFIG with a
+sentence that names the config and what it accepts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Known(Protocol):
 
     @property
     def type(self) -> ConfigType:
-        """What it takes."""
+        """The type of its value."""
         ...
 
     @property
@@ -50,7 +50,7 @@ class ConfigTable(Generic[C]):
         configs: Mapping[str, C],
         check: Callable[[Mapping[str, str]], None] = lambda config: None,
     ) -> None:
-        """`check` refuses configs that contradict each other; each was read before."""
+        """`check` rejects configs that contradict each other; each was parsed before."""
         self._what = what
         self._configs = configs
         self.check_together = check
@@ -71,14 +71,17 @@ class ConfigTable(Generic[C]):
         return config
 
     def read_value(self, name: str, text: str) -> str:
-        """A value in its one form; INVALID_CONFIG if the config is unknown or does not take it."""
+        """A value in its canonical form;
+
+        INVALID_CONFIG if the config is unknown or the value invalid.
+        """
         try:
             return self.known(name).type.read(text)
         except ValueError as error:
             raise RequestError(ErrorCode.INVALID_CONFIG, f"Config {name} {error}.") from None
 
     def read_all(self, given: Iterable[tuple[str, str | None]]) -> dict[str, str]:
-        """Configs as a client gives them, checked alone and together. Named twice, the last."""
+        """Configs of a request, checked alone and together. Of a repeated one the last counts."""
         found: dict[str, str] = {}
         for name, text in given:
             if text is None:

@@ -1,4 +1,4 @@
-"""Every config that a group can have: those of Kafka 4.3. docs/reference/protocol.md is made of it.
+"""The configs of groups in Kafka 4.3. docs/reference/protocol.md is generated from it.
 
 They belong to the group protocols that came after the classic one. Each is checked within the
 bounds that a Kafka broker has by default, stored and described.
@@ -35,18 +35,18 @@ class GroupConfig:
     type: ConfigType
     default: str
     about: str
-    """What it means."""
+    """Its meaning."""
     is_broker_s: bool = True
     """Whether a broker has a default of its own for it."""
 
     @property
     def broker(self) -> str:
-        """What the same is called among a broker's own settings."""
+        """The name of the broker config for its default."""
         return f"group.{self.name}" if self.is_broker_s else self.name
 
     @property
     def documentation(self) -> str:
-        """What DescribeConfigs says of it."""
+        """The documentation in DescribeConfigs."""
         return f"{self.about} {_NO_EFFECT}"
 
 

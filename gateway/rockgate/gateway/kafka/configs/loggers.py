@@ -1,7 +1,7 @@
 """The server's loggers as Kafka's clients see a broker's: each with a level that can be changed.
 
-Levels have Kafka's names. A change holds until the server stops; connections that are open keep
-what they had at their beginning where a level decides about lines for each request.
+Levels have Kafka's names. A change holds until the server stops; open connections continue to use
+the level of their start for lines that are logged per request.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class LoggerConfig:
 
 
 def names() -> list[str]:
-    """Every logger of the server, in order, and the one above all."""
+    """Every logger of the server, in order, and the root logger."""
     return [ROOT, *sorted(_ours())]
 
 
 def level_of(name: str) -> str:
-    """The level that holds for a logger."""
+    """The effective level of a logger."""
     return _name(_logger(name).getEffectiveLevel())
 
 
 class _Loggers(Mapping[str, LoggerConfig]):
-    """Loggers come with the modules that have them, so they are looked up when asked for."""
+    """Loggers are created with their modules, so they are looked up on request."""
 
     def __getitem__(self, name: str) -> LoggerConfig:
         if name != ROOT and name not in set(_ours()):
@@ -75,15 +75,15 @@ class LoggerLevels:
         return {each: _name(_logger(each).level) for each in names() if _logger(each).level}
 
     def text(self, config: Mapping[str, str], name: str) -> str:
-        """The level that holds for a logger."""
+        """The effective level of a logger."""
         return level_of(name)
 
     def cost(self, name: str) -> int:
-        """How much work a change is."""
+        """The cost of a change."""
         return 1
 
     def put(self, configs: Mapping[str, Mapping[str, str]]) -> Refusals:
-        """Set levels; loggers that are not named have the level of the one above them."""
+        """Set levels; loggers that are not named inherit the level of their parent."""
         for config in configs.values():
             if ROOT not in config:
                 raise RequestError(

@@ -1,6 +1,6 @@
-"""What has configs: topics, groups, this node and its loggers, each type by itself.
+"""The resources with configs: topics, groups, this node and its loggers.
 
-Each type of resource lists its configs and what is set, and applies changes. The server's own
+Each type of resource lists its configs and their values, and applies changes. The server's own
 settings are read when it starts; the error of an attempt to change one names it.
 """
 
@@ -69,7 +69,7 @@ class SavedConfigs(Protocol):
         ...
 
     def names(self, type_: int) -> Iterator[str]:
-        """The resources of a type for which anything is set; read it before the next change."""
+        """The resources of a type with configs set; valid until the next change."""
         ...
 
     def put(self, type_: int, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
@@ -82,7 +82,7 @@ class Resources(Protocol):
 
     @property
     def table(self) -> ConfigTable[Any]:
-        """What configs they can have."""
+        """The configs they can have."""
         ...
 
     def config(self, name: str) -> Mapping[str, str]:
@@ -94,7 +94,7 @@ class Resources(Protocol):
         ...
 
     def cost(self, name: str) -> int:
-        """How much work it is to change one of them."""
+        """The cost of changing one of them."""
         ...
 
     def put(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
@@ -116,11 +116,11 @@ class TopicResources:
         return self._find(name).config
 
     def text(self, config: Mapping[str, str], name: str) -> str:
-        """What holds for a topic."""
+        """The value in effect for a topic."""
         return self._defaults.text(config, name)
 
     def cost(self, name: str) -> int:
-        """More for topics of many partitions."""
+        """Higher for topics of many partitions."""
         return CHANGE_COST + self._find(name).queue_count // _PARTITIONS_PER_COST
 
     def put(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
@@ -157,7 +157,7 @@ class GroupResources:
         return self._configs.of(ResourceType.GROUP, name)
 
     def text(self, config: Mapping[str, str], name: str) -> str:
-        """What holds for a group."""
+        """The value in effect for a group."""
         return config.get(name, GROUPS.known(name).default)
 
     def cost(self, name: str) -> int:
@@ -170,7 +170,7 @@ class GroupResources:
 
 
 class Alterable:
-    """Finds what may be altered."""
+    """Finds the resources that can be altered."""
 
     def __init__(
         self,
@@ -186,14 +186,14 @@ class Alterable:
         self._broker_configs = broker_configs
 
     def learn(self, asked: Iterable[NamedResource]) -> Awaitable[None] | None:
-        """Get to know the topics among these, if some of them must be asked for."""
+        """Learn the topics among these, if some of them must be requested."""
         topic = ResourceType.TOPIC
         return self._catalog.learn(
             each.resource_name for each in asked if each.resource_type == topic
         )
 
     def of(self, asked: Resource) -> Resources:
-        """The resources that one belongs to, or RequestError."""
+        """All resources of the type of one, or RequestError."""
         if asked.resource_type == ResourceType.BROKER:
             self._refuse_broker(asked)
         found = self._resources.get(asked.resource_type)
@@ -215,7 +215,7 @@ class Alterable:
 
 
 def unserved(resource_type: int) -> str:
-    """Why a resource is refused."""
+    """Why a resource is rejected."""
     try:
         kind = ResourceType(resource_type).name.lower().replace("_", " ")
     except ValueError:
@@ -224,7 +224,7 @@ def unserved(resource_type: int) -> str:
 
 
 def check_broker(name: str, node_id: int) -> None:
-    """INVALID_REQUEST unless the name is this broker's, or stands for all brokers."""
+    """INVALID_REQUEST unless the name is this broker's, or means all brokers."""
     if name not in ("", str(node_id)):
         raise RequestError(
             ErrorCode.INVALID_REQUEST,
@@ -233,7 +233,7 @@ def check_broker(name: str, node_id: int) -> None:
 
 
 def check_this_broker(name: str, node_id: int) -> None:
-    """INVALID_REQUEST unless it is this node that is meant, by its id."""
+    """INVALID_REQUEST unless the name is this node's id."""
     if not name:
         raise RequestError(
             ErrorCode.INVALID_REQUEST, "A broker logger resource requires a broker id."

@@ -35,11 +35,11 @@ class ResourceConfigs:
         return self._fold.find((type_, name)) or {}
 
     def names(self, type_: int) -> Iterator[str]:
-        """The resources of a type for which anything is set; read it before the next change."""
+        """The resources of a type with configs set; valid until the next change."""
         return (name for (kind, name), _ in self._fold.items() if kind == type_)
 
     def put(self, type_: int, configs: Mapping[str, Mapping[str, str]]) -> Refusals:
-        """Replace all that is set for some resources of a type."""
+        """Replace all configs that are set for some resources of a type."""
         if len(self._fold) + len(configs) > RESOURCES_MAX:
             raise RequestError(
                 ErrorCode.POLICY_VIOLATION,

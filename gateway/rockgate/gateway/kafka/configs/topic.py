@@ -1,4 +1,4 @@
-"""Every topic config, Kafka 4.3's and our own. docs/reference/protocol.md is made of it.
+"""Every topic config, Kafka 4.3's and our own. docs/reference/protocol.md is generated from it.
 
 One line of the table defines a config: its type, its default, the broker's name for that default,
 what it means, and what it does here where that differs from Kafka. Handlers, the data path and the
@@ -42,18 +42,18 @@ class TopicConfig:
     type: ConfigType
     default: str
     broker: str | None
-    """What the same is called among a broker's own settings."""
+    """The name of the broker config for its default."""
     about: str
-    """What it means."""
+    """Its meaning."""
     here: str = ""
-    """How that differs in this server."""
+    """How it differs in this server."""
     has_effect: bool = True
     is_ours: bool = False
-    """Whether Kafka does not know it."""
+    """Whether it is unknown to Kafka."""
 
     @property
     def documentation(self) -> str:
-        """What DescribeConfigs says of it."""
+        """The documentation in DescribeConfigs."""
         return f"{self.about} {self.here}" if self.here else self.about
 
 

@@ -1,7 +1,7 @@
-"""What a topic has where its own config says nothing: the server's settings, and else the defaults.
+"""The defaults of topic configs: the server's settings where they exist, or else the table's.
 
-A default of topics is a setting of the server where Kafka has a broker setting for it that this
-server has too; all others are as the table of configs has them.
+A default is a setting of the server where Kafka has a broker setting for it that this server has
+too; all others are those of the table of configs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 
 
 class ConfigSource(IntEnum):
-    """Who says what a config is, by Kafka's numbers (ConfigSource in DescribeConfigs)."""
+    """The source of a config's value, by Kafka's numbers (ConfigSource in DescribeConfigs)."""
 
     TOPIC = 1
     SERVER = 4
@@ -26,7 +26,7 @@ class TopicDefaults:
     """The texts of all configs for a topic that sets none of them."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
-        """`values` are those that the server's settings give."""
+        """`values` are those given by the server's settings."""
         values = values or {}
         self._values = {
             name: values.get(name, config.default) for name, config in TOPIC_CONFIGS.items()
@@ -40,12 +40,12 @@ class TopicDefaults:
         return self._values[name]
 
     def text(self, config: Mapping[str, str], name: str) -> str:
-        """What holds for a topic of this config."""
+        """The value in effect for a topic with these configs."""
         return config.get(name, self._values[name])
 
 
 def source_of(name: str, config: Mapping[str, str], defaults: TopicDefaults) -> ConfigSource:
-    """Who says what this config is for a topic."""
+    """The source of the value in effect for a topic."""
     if name in config:
         return ConfigSource.TOPIC
     return ConfigSource.SERVER if name in defaults.set_by_server else ConfigSource.DEFAULT

@@ -1,9 +1,9 @@
-"""What kind of value a config takes: reading the text that a client sends, and refusing it clearly.
+"""Types of config values: parsing the text that a client sends, and rejecting it clearly.
 
 A value is stored as text in one form only (no blanks around it, digits as the machine writes them,
-`true` in lower case), so that later readers may compare and convert it without further checks.
-A refusal is a ValueError whose message ends a sentence that begins with the config's name: "wants a
-whole number of at least -1, not 'soon'".
+`true` in lower case), so that later readers may compare and convert it without further checks. A
+rejection is a ValueError whose message ends a sentence that begins with the config's name: "must be
+a whole number of at least -1, not 'soon'".
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WIDTHS = {ConfigKind.INT: 31, ConfigKind.SHORT: 15, ConfigKind.LONG: 63}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigType:
-    """A kind with its bounds; `read` is the only way in for values."""
+    """A type with its bounds; all values are parsed by `read`."""
 
     kind: ConfigKind
     low: float | None = None
@@ -52,10 +52,10 @@ class ConfigType:
     pattern: str | None = None
     """Further forms that a text may have besides its choices."""
     shape: str = ""
-    """For people: what the pattern takes."""
+    """What the pattern accepts, for people."""
 
     def read(self, text: str) -> str:
-        """The one form of a value; ValueError says what is wrong with it."""
+        """The canonical form of a value; ValueError says what is wrong with it."""
         if len(text) > VALUE_SIZE_MAX:
             raise ValueError(f"must not exceed {VALUE_SIZE_MAX:,} characters")
         text = text.strip()
@@ -73,7 +73,7 @@ class ConfigType:
 
     @property
     def accepts(self) -> str:
-        """For people: what may be given."""
+        """What may be given, for people."""
         if self.is_replicas:
             return "'*' or a list of PARTITION:BROKER"
         if self.choices:

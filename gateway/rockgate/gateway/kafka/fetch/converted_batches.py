@@ -16,14 +16,14 @@ from rockgate.store.api.queues import Queue
 from rockgate.store.api.read import BATCHES_MAX, Alike, Batches, Reader, Slice
 
 RUN_BYTES_MAX: Final = 1 << 20
-"""Message entries that are made into a batch for one answer: about a millisecond."""
+"""Message entries that are converted to a batch for one response: about a millisecond."""
 
 
 class MadeBatches(Protocol):
     """Batches that were made of messages, by the position of the first."""
 
     def get(self, position: int) -> tuple[bytearray, int] | None:
-        """Return a batch, and the offset behind it."""
+        """Return a batch, and the offset after it."""
 
     def put(self, position: int, batch: bytearray, next_offset: int) -> None:
         """Cache a batch for the next reader."""
@@ -37,25 +37,25 @@ class MessageTranscoder(Protocol):
         """Recently built batches."""
 
     def batch(self, queue: Queue, run: Sequence[Slice], epoch: int) -> tuple[bytearray, int]:
-        """Return one record batch of the first messages of a run, which are of one epoch.
+        """Return one record batch of the first messages of a run, all of one epoch.
 
-        And of how many: as many as can be had at once. With none there is no batch yet; the queue
-        counts as changed when there is.
+        Also their count: as many as are available at once. With none there is no batch yet; the
+        queue is reported as changed when there is.
         """
 
     def alike(self, run: Alike, epoch: int) -> bytearray | None:
-        """Return one record batch of messages that are alike; None if they are not enough so."""
+        """Return one record batch of similar messages; None if they are not similar enough."""
 
 
 class VisibleParts(Protocol):
-    """Knows what is visible of batches of which records wait."""
+    """Has the visible parts of batches with delayed records."""
 
     def batch(self, found: Slice, later: list[Place] | None) -> Buffer | None:
-        """Return it; None if it is to be made first, which is noted in `later` unless None."""
+        """Return it; None if it has to be built first, which is noted in `later` unless None."""
 
 
 class ConvertedBatches:
-    """Continues a read where it came to something that has to be converted. Stateless."""
+    """Continues a read at entries that have to be converted. Stateless."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class ConvertedBatches:
         at_least_one: bool,
         cold: list[Place] | None,
     ) -> tuple[list[Buffer], int]:
-        """Return the batches from here on, and the offset behind the last one."""
+        """Return the batches from there on, and the offset after the last one."""
         records: list[Buffer] = [*found.bodies]
         size, offset = found.size, found.next_offset
         while found.is_at_delayed:
@@ -104,7 +104,7 @@ class ConvertedBatches:
     def _delayed(
         self, queue: Queue, offset: int, cold: list[Place] | None
     ) -> tuple[Buffer | None, int]:
-        """Return what is visible of a batch of which records wait, and the offset behind it."""
+        """Return the visible part of a batch with delayed records, and the offset after it."""
         unit = queue.find(offset)
         assert unit is not None, "there is an entry where the run ended"
         visible = self._visible_batches.batch(self._reader.entry(queue, unit), cold)
@@ -120,9 +120,9 @@ class ConvertedBatches:
         cold: list[Place] | None,
         records: list[Buffer],
     ) -> int:
-        """Add a run of messages as batches to an answer, and return the offset behind it.
+        """Add a run of messages as batches to a response, and return the offset after it.
 
-        One run is enough: what follows it comes with the next answer.
+        One run is enough: the next response continues after it.
         """
         first, cache = queue.find(offset), self._transcoder.cache
         assert first is not None, "there is an entry where the run ended"
@@ -154,7 +154,7 @@ class ConvertedBatches:
         return offset
 
     def _by_epoch(self, queue: Queue, run: list[Slice]) -> Iterator[tuple[int, list[Slice]]]:
-        """Cut a run where a new epoch begins: a batch can name only one."""
+        """Split a run where a new epoch begins: a batch can have only one."""
         start = 0
         while start < len(run):
             epoch = self._epochs.of(queue, run[start].unit)

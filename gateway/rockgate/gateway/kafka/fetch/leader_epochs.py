@@ -18,7 +18,7 @@ from rockgate.store.api.read import EPOCH, EntryReader
 
 
 class EpochEnd(NamedTuple):
-    """The largest epoch up to the one that was asked for, and the offset behind its last."""
+    """The largest epoch up to the requested one, and the offset after its last."""
 
     epoch: int
     offset: int
@@ -28,7 +28,7 @@ UNDEFINED: Final = EpochEnd(-1, -1)
 
 
 class LeaderEpochs:
-    """Answers questions of epochs for Kafka's side."""
+    """Answers queries about epochs for Kafka."""
 
     def __init__(self, epochs: Epochs, reader: EntryReader) -> None:
         self._epochs = epochs
@@ -37,7 +37,7 @@ class LeaderEpochs:
         """The epoch of this run, which is the leader's for every partition."""
 
     def refusal(self, epoch: int) -> ErrorCode | None:
-        """Why a client that takes `epoch` for the current one is refused; below 0 it says none."""
+        """The error for a client with `epoch` as the current one; below 0 it has none."""
         if epoch < 0 or epoch == self.current:
             return None
         if epoch < self.current:
@@ -57,18 +57,18 @@ class LeaderEpochs:
         return self._epochs.at(unit.position)
 
     def at(self, queue: Queue, offset: int) -> int:
-        """Return the epoch of the record at an offset or next behind it; the current one if none.
+        """Return the epoch of the record at or after an offset; the current one if there is none.
 
         A queue that is empty was empty in this epoch too.
         """
         unit = queue.find(offset)
         if unit is None or unit.base >= self._reader.high_watermark(queue):
-            # A start brings all it found to disk: what is not visible yet came in this run.
+            # A start flushes all it found: what is not yet visible was written in this run.
             return self.current
         return self.of(queue, unit)
 
     def end(self, queue: Queue, epoch: int) -> EpochEnd:
-        """Return where an epoch ends; UNDEFINED for one that is not known.
+        """Return where an epoch ends; UNDEFINED for an unknown one.
 
         As in Kafka the answer names the largest epoch, up to the one asked for, that has records
         here, and the epoch itself when nothing of that time is left.
@@ -87,7 +87,7 @@ class LeaderEpochs:
     def _first_after(self, queue: Queue, epoch: int) -> int:
         """Return the first offset of a later epoch, or the end of what is visible.
 
-        What is asked for is nearly always near the end, so the search begins there.
+        The result is nearly always near the end, so the search begins there.
         """
         low, high = queue.log_start, self._reader.high_watermark(queue)
         step = 1

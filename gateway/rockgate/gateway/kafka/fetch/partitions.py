@@ -43,8 +43,10 @@ Bounds = tuple[int, int, int]
 """Log start, high watermark, last stable offset."""
 
 Read = tuple[FetchedPartition, bool, int]
-"""The answer for a partition; whether it has more than the limits allowed; and the number of
-batches."""
+"""The response for a partition;
+
+whether it has more than the limits allowed; and the number of batches.
+"""
 
 SMALL_BYTES: Final = 1024
 """Batches smaller than this on average are joined: a copy costs less than sending many buffers."""
@@ -52,10 +54,13 @@ SMALL_BYTES: Final = 1024
 _new: Final = tuple.__new__  # as NamedTuple's own, without its call
 
 BATCHES_MAX = RUN_MAX
-"""About the most batches in one answer: very many small ones would delay other clients."""
+"""Approximate maximum of batches in one response:
+
+very many small ones would delay other clients.
+"""
 
 _BY_NAME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INCONSISTENT_TOPIC_ID)
-"""Said of a topic id whose name was known."""
+"""The error for a topic id whose name was known."""
 
 Finding = tuple[FetchedPartition, int, int, int, bool]
 """What was found of a partition; its bytes; bytes towards `min_bytes`, which are all that the
@@ -72,7 +77,7 @@ DIVERGING_FIELD: Final = 8
 
 
 class PartitionReader:
-    """Reads partitions. Made once; it keeps nothing between two reads."""
+    """Reads partitions. Created once; it has no state between two reads."""
 
     def __init__(
         self,
@@ -108,7 +113,7 @@ class PartitionReader:
         is_committed: bool,
         cold: list[Place] | None,
     ) -> Read:
-        """Read from the offset that was asked for; errors are in the answer.
+        """Read from the requested offset; errors are in the response.
 
         With `at_least_one` the first batch is returned however large it is. Under `is_committed`
         nothing is returned from the start of the oldest open transaction on. What must be loaded
@@ -147,7 +152,7 @@ class PartitionReader:
         return _new(FetchedPartition, fields), is_cut, count
 
     def _aborted(self, queue: Queue, offset: int, end: int) -> Sequence[tuple[int, int]]:
-        """Return the aborted transactions that a client must know of to read a range."""
+        """Return the aborted transactions that a client needs to read a range."""
         found = self._stable_offsets.aborted(queue.topic_id, queue.queue_id, offset, end)
         return [(each.producer_id, each.first) for each in found]
 
@@ -165,7 +170,7 @@ class PartitionReader:
         at_least_one: bool,
         cold: list[Place] | None,
     ) -> tuple[Sequence[Buffer], int]:
-        """Return batches, and the offset behind the last of them."""
+        """Return batches, and the offset after the last of them."""
         found = self._reader.batches(
             queue, offset, end, size_max, at_least_one=at_least_one, cold=cold
         )
@@ -206,7 +211,7 @@ class Finder:
 
 
 class Collector:
-    """What one request has found so far. Made for it, and gone with its answer."""
+    """What one request has found so far. Created for it, and dropped with its response."""
 
     __slots__ = (
         "_batch_count",
@@ -234,14 +239,14 @@ class Collector:
         self.is_incremental = session.id != 0
         """Whether only changes are returned, and what does not fit is left for the next request."""
         self.is_in_turns = False
-        """Whether other requests have their turn in between."""
+        """Whether other requests run in between."""
         self.epoch = session.epoch
         self.cold: list[Place] | None = []
-        """What has to be loaded from disk; None once that is done."""
+        """Entries to be loaded from disk; None once that is done."""
         self._clear()
 
     def limit(self, *, min_bytes: int, max_bytes: int, is_committed: bool) -> None:
-        """Say how much is enough, how much is too much, and of what."""
+        """Set the minimum and the maximum size of the response."""
         self._max_bytes = max_bytes
         self._min_bytes = min(min_bytes, max_bytes)
         self.is_committed = is_committed
@@ -252,7 +257,7 @@ class Collector:
         self._is_urgent = False
 
     def begin_again(self) -> None:
-        """Start over, now that what was cold has been loaded."""
+        """Start over, now that the cold entries have been loaded."""
         self.cold = None
         self._clear()
 
@@ -263,7 +268,7 @@ class Collector:
 
     @property
     def is_enough(self) -> bool:
-        """Whether there is a reason to answer now.
+        """Whether there is a reason to respond now.
 
         Enough bytes; something that the client should learn at once; or nothing that could give
         more, because no partition exists.
@@ -308,7 +313,7 @@ class Collector:
                 counted = size_max if is_cut and size < size_max else size
                 self._add(wanted, (fetched, size, counted, batch_count, False))
             else:
-                # Nothing new is by far the most frequent: it costs no more than this.
+                # Nothing new is by far the most frequent case: it costs no more than this.
                 found[wanted] = (fetched, 0, 0, 0, False)
                 if fetched[ERROR_FIELD] or fetched[DIVERGING_FIELD]:
                     self._is_urgent = True
@@ -328,7 +333,7 @@ class Collector:
     ) -> None:
         code = self._code_of(wanted, queues)
         self.session.bind(wanted, None)
-        # A topic deleted since the last look is reported at once; one that never existed is not.
+        # A topic deleted since the last read is reported at once; one that never existed is not.
         is_unknown = before is None or before[_IS_UNKNOWN]
         is_urgent = code is ErrorCode.INCONSISTENT_TOPIC_ID or not is_unknown
         self._is_urgent |= is_urgent
@@ -340,8 +345,8 @@ class Collector:
     def _code_of(self, wanted: Wanted, queues: Sequence[Queue] | ErrorCode) -> ErrorCode:
         """Return why there is no such partition.
 
-        Of an id that was gone before the partition was asked for nothing is known, whatever other
-        partitions of the session knew it by.
+        Of an id that was deleted before the partition was requested nothing is known, whatever name
+        other partitions of the session have for it.
         """
         if not isinstance(queues, ErrorCode):
             wanted.is_known = True

@@ -37,7 +37,7 @@ class WantedTopic:
         self.name = name
         self.topic_id = topic_id
         self.store_name = names.to_store(name) if name.startswith(names.RESERVED) else name
-        """The store's name, where it is known: of an id only once it was found."""
+        """The store's name, if known: of an id only once it was found."""
 
 
 class Wanted:
@@ -62,7 +62,7 @@ class Wanted:
         self.queue: Queue | None = None
         """The queue behind it, once it was found."""
         self.is_known = False
-        """Whether its topic was there at any time since it is wanted."""
+        """Whether its topic existed at any time since it was requested."""
         self.high_watermark = UNSENT
         self.log_start = UNSENT
 
@@ -103,9 +103,9 @@ class FetchSession:
         self._is_watching = False
         self.uses_ids = uses_ids
         self.is_to_be_cached = is_to_be_cached
-        """Whether the client asked for a session that lasts."""
+        """Whether the client requested a session."""
         self.id = 0
-        """0 as long as it is not cached."""
+        """0 while it is not cached."""
         self.epoch = 0
         """The epoch that the next request must have."""
         self.created_ms = 0
@@ -115,23 +115,23 @@ class FetchSession:
         self.dirty: dict[Wanted, None] = {}
         """Partitions that may have news, in the order in which to read them."""
         self.news: dict[Wanted, None] = {}
-        """Those that changed since the request under way last looked."""
+        """Those that changed since the current request last read them."""
         self.poll: Poll[Any] | None = None
-        """The request that waits, if one does."""
+        """The request that waits, if any."""
 
     def __iter__(self) -> Iterator[Wanted]:
         for _, partitions in self._topics.values():
             yield from partitions.values()
 
-    # Changing what is read
+    # Changing the partitions
 
     def want(self, topics: Iterable[FetchTopic]) -> None:
-        """Add partitions, or change what is asked of those that are here."""
+        """Add partitions, or change what is requested of existing ones."""
         for asked_topic in topics:
             self.want_of(asked_topic, asked_topic.partitions)
 
     def want_of(self, asked_topic: FetchTopic, asked_for: Iterable[FetchPartition]) -> None:
-        """Do so with some partitions of one topic."""
+        """The same for some partitions of one topic."""
         itself, dirty = self._itself, self.dirty
         key = asked_topic.topic_id if self.uses_ids else asked_topic.topic
         found = self._topics.get(key)
@@ -148,7 +148,7 @@ class FetchSession:
             dirty[wanted] = None
 
     def forget(self, topics: Iterable[ForgottenTopic]) -> None:
-        """Drop partitions; those that are not here are not missed."""
+        """Drop partitions; unknown ones are ignored."""
         for forgotten in topics:
             key = forgotten.topic_id if self.uses_ids else forgotten.topic
             found = self._topics.get(key)
@@ -175,7 +175,7 @@ class FetchSession:
             self.poll.wake()
 
     def take_news(self) -> list[Wanted]:
-        """Return the partitions that changed since this was last asked."""
+        """Return the partitions that changed since the last call."""
         if not self.news:
             return []
         news = list(self.news)
@@ -216,7 +216,7 @@ class FetchSession:
         if self.poll is not None:
             self.poll.look_last()
 
-    # Telling
+    # Reporting
 
     def keep_news(self, reported: Iterable[Wanted]) -> None:
         """Examine those that changed since `take_news` again: what was sent predates the change."""
@@ -226,11 +226,11 @@ class FetchSession:
     def report(self, wanted: Wanted, fetched: FetchedPartition, end: int) -> bool:
         """Return whether a response has news, and remember what it reported.
 
-        `end` is the offset behind the last that this reader may see.
+        `end` is the offset after the last that this reader may see.
         """
         _, code, high_watermark, _, log_start, records, _, _, diverging, _ = fetched
         if code:
-            # When the error goes away, everything is news again.
+            # When the error is resolved, everything is news again.
             wanted.high_watermark = UNSENT
             return True
         has_news = (

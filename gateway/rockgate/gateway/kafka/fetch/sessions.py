@@ -1,4 +1,4 @@
-"""All fetch sessions (KIP-227): which are cached, which request belongs to which, which must go.
+"""All fetch sessions (KIP-227): which are cached, whose request is whose, which are evicted.
 
     session id  epoch         what happens                                    the answer
     any         -1            the session is closed; one read without any     id 0, everything
@@ -39,7 +39,7 @@ _OPENING: Final = 0
 
 
 def random_id() -> int:
-    """Return a session id that cannot be guessed from another."""
+    """Return a session id that cannot be guessed from others."""
     return SystemRandom().randint(1, 2**31 - 1)
 
 
@@ -64,13 +64,13 @@ class FetchSessions:
         self._sessions: dict[int, FetchSession] = {}
         self._held: set[FetchSession] = set()
         self.partition_count = 0
-        """Partitions of all cached sessions, and of requests that wait without one."""
+        """Partitions of all cached sessions, and of requests that wait without a session."""
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def open(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
-        """Return the session that a request is about, up to date with it, or why there is none."""
+        """Return the session of a request, updated by it, or the error."""
         session = self._find(request, version)
         if isinstance(session, ErrorCode):
             return session
@@ -80,7 +80,7 @@ class FetchSessions:
         return self._continued(session, had)
 
     async def open_in_turns(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
-        """Do the same for a request of many partitions, with other requests in between."""
+        """The same for a request of many partitions, with other requests in between."""
         session = self._find(request, version)
         if isinstance(session, ErrorCode):
             return session
@@ -101,7 +101,7 @@ class FetchSessions:
         return self._continued(session, had)
 
     def _find(self, request: FetchRequest, version: int) -> FetchSession | ErrorCode:
-        """Return the session that a request is about, not up to date with it yet."""
+        """Return the session of a request, not yet updated by it."""
         uses_ids = version >= TOPIC_IDS
         epoch = request.session_epoch
         if epoch in (_CLOSING, _OPENING):
@@ -117,12 +117,12 @@ class FetchSessions:
         if session.uses_ids != uses_ids:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
         session.epoch = 1 if session.epoch == EPOCH_MAX else session.epoch + 1
-        # One request at a time: an earlier one that still waits finds that the epoch has moved.
+        # One request at a time: an earlier one that still waits finds that the epoch has changed.
         session.interrupt()
         return session
 
     def _continued(self, session: FetchSession, had: int) -> FetchSession | ErrorCode:
-        """Count the partitions that a cached session gained, and see that it may stay cached."""
+        """Count the partitions that a cached session gained, and check that it may stay cached."""
         if not session.id:
             return session
         self.partition_count += session.count - had
@@ -159,7 +159,7 @@ class FetchSessions:
         return True
 
     def release(self, session: FetchSession) -> None:
-        """Give back what a request that waited without a session took."""
+        """Release the share of a request that waited without a session."""
         if session in self._held:
             self._held.remove(session)
             self.partition_count -= session.count
@@ -170,7 +170,8 @@ class FetchSessions:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self.partition_count -= session.count
-            # A request that is still under way tells its client with id 0 that it is over.
+            # A request that is still in progress informs its client with id 0 that the session is
+            # closed.
             session.id = 0
             session.unwatch()
             session.interrupt()

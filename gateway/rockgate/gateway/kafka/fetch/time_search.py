@@ -1,12 +1,11 @@
-"""Finding records by their time.
+"""Finds records by their time.
 
 A queue knows, for each entry, the largest record time up to and including it, so the first entry
 that reaches a time is found by searching; then that one batch is opened for its first record.
+Delayed records are skipped: an entry's largest time is that of its other records.
 
-Records that wait for their time are passed over: an entry's own largest time is that of the others.
-
-What made a running maximum large may be gone since, and then the entries that follow hide behind
-it. Those are walked, by the largest time that each has in its envelope, some at a time.
+The record of a running maximum may have been deleted, and then it hides the entries that follow.
+Those are scanned, by the largest time in each envelope, some at a time.
 """
 
 from __future__ import annotations
@@ -61,11 +60,11 @@ class TimeSearch:
         self._cold_reads = cold_reads
 
     async def first_at(self, queue: Queue, time_ms: int, end: int) -> FoundRecord | None:
-        """Return the first remaining record of a time or later before `end`."""
+        """Return the first remaining record at or after a time, before `end`."""
         first = queue.first_at_record_time(time_ms)
         if first is None:
             return None
-        # Most searches end with the first entry; only after it they are taken by the hundred.
+        # Most searches end with the first entry; further ones are read by the hundred.
         offset, count = max(first.base, queue.log_start), 1
         while part := await self._part(queue, offset, end, count):
             for unit, largest_ms in part:
@@ -77,14 +76,14 @@ class TimeSearch:
         return None
 
     async def largest(self, queue: Queue, end: int) -> FoundRecord | None:
-        """Return the first remaining record of the largest time before `end`."""
+        """Return the first remaining record with the largest time before `end`."""
         last = queue.find(end - 1) if end > queue.log_start else None
         if last is None or last.max_ms < 0:
             return None
         first = queue.first_at_record_time(last.max_ms)
         if first is not None and first.base > queue.log_start:
             return await self.first_at(queue, last.max_ms, end)
-        # The record that made the maximum is deleted, or may be: search all that are left.
+        # The record of the maximum is, or may be, deleted: search all that are left.
         best, best_ms = 0, -1
         offset = queue.log_start
         while part := await self._part(queue, offset, end, WALK_UNITS):
@@ -103,16 +102,16 @@ class TimeSearch:
         if count > 1:
             await asyncio.sleep(0)
         await self._cold_reads.load(self._cold_reads.cold(_take(queue, offset, end, count)))
-        # What was found before another had its turn may have moved since.
+        # What was found before other requests ran may have moved since.
         units = _take(queue, offset, end, count)
         return [(unit, self._largest_ms(queue, unit)) for unit in units]
 
     def _largest_ms(self, queue: Queue, unit: Unit) -> int:
-        """Return the largest record time of an entry, which is the time it was born for all."""
+        """Return the largest record time of an entry, which for messages is the born time."""
         return born_ms_of(self._reader.entry(queue, unit).entry)
 
     async def _open(self, queue: Queue, offset: int, time_ms: int) -> FoundRecord | None:
-        """Return the first record in an entry that is of a time or later, and not deleted."""
+        """Return the first record in an entry at or after a time that is not deleted."""
         unit = queue.find(offset)
         if unit is None:
             return None

@@ -1,8 +1,8 @@
 """Records that Kafka clients delay by their headers: how a batch with any of them is appended.
 
-docs/internals/delay.md says what becomes of it. Only topics whose `message.type` is DELAY or MIXED
-come here. The batch is appended whole and marked, with its schedule in the same group; if it
-belongs to a transaction, or has very many records that wait, with the word that it is held instead.
+docs/internals/delay.md describes the rest. Only topics whose `message.type` is DELAY or MIXED come
+here. The batch is appended whole and marked, with its schedule in the same group; if it belongs to
+a transaction, or has very many delayed records, with an entry that it is held instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rockgate.store.api.read import Lookup
 
 
 class RecordDelays:
-    """Takes batches with records that wait. One for all connections."""
+    """Appends batches with delayed records. One for all connections."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class RecordDelays:
         sys_flag: int,
     ) -> Appended:
         """Append a batch with its schedule; `append_ms` is -1 unless the topic stamps it."""
-        # What is not visible yet is not found by its time either.
+        # Delayed records are not found by their time either.
         record_ms = append_ms if append_ms >= 0 and waits.rest_count else waits.rest_max_ms
         draft = Draft(
             topic=b"",

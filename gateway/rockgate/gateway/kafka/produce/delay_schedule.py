@@ -64,7 +64,7 @@ class HeldScheduling:
         self._terms = terms
         self._position = -1
         self._opened: Opened | None = None
-        """The batch under way, and where it lies."""
+        """The batch in progress, and where it is stored."""
         self._is_opening = False
         self._not_before_ms = 0
         self._schedules = DeferralLog(log, "schedules of delayed records")
@@ -72,7 +72,7 @@ class HeldScheduling:
         """Batches already reported as damaged."""
 
     def step(self) -> bool:
-        """Schedule some records; say whether to be called again soon."""
+        """Schedule some records; return whether to be called again soon."""
         item = self._held.next_ready()
         if item is None or self._is_opening:
             return False
@@ -132,7 +132,7 @@ class HeldScheduling:
         self._appender.append_states([*schedule, (HELD_TOPIC, change)])
 
     def _open(self, found: Slice, item: Held) -> Opened | None:
-        """Return the batch, opened; None if a job does that now."""
+        """Return the batch, opened; None while a job opens it."""
         unit, view = found
         if self._position == unit.position and self._opened is not None:
             return self._opened
@@ -158,7 +158,7 @@ class HeldScheduling:
 
         def work() -> None:
             self._residency.fault_in(chunks)
-            # It was let in, so it is delivered: whatever the bounds are by now.
+            # It was accepted, so it is delivered, whatever the bounds are now.
             opened.append(open_in_steps(body_of(view), bounds=WIDEST))
 
         def done(failure: Exception | None) -> None:

@@ -1,9 +1,9 @@
 """First batches of producers that were refused for now, and what must not overtake them.
 
-A producer that a partition does not know may begin anywhere: its state may have been forgotten. So
-when its first batch is refused with a retriable error, the next one, which is in flight already,
-would be accepted in its place, and the first could no longer be accepted. The next one is held back
-here until the first is in.
+A producer that is unknown in a partition may start with any sequence: its state may have expired.
+So when its first batch is rejected with a retriable error, the next one, which is already in
+flight, would be accepted in its place, and the first could no longer be. The next one is rejected
+until the first was appended.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import BatchHeader
 
 COUNT_MAX: Final = 10_000
-"""Refused ones that are remembered; beyond it the oldest is forgotten."""
+"""Rejected batches that are tracked; beyond it the oldest is dropped."""
 RETRIABLE: Final = frozenset(
     (
         ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -28,14 +28,14 @@ RETRIABLE: Final = frozenset(
         ErrorCode.REQUEST_TIMED_OUT,
     )
 )
-"""Errors after which a client sends the same batch again."""
+"""Errors after which a client retries the same batch."""
 
 Key = tuple[bytes, int, int]
 """Topic id, queue and producer id."""
 
 
 class FirstBatches:
-    """Remembers epoch and lowest sequence of each."""
+    """Tracks epoch and lowest sequence of each."""
 
     def __init__(self) -> None:
         self._refused: dict[Key, tuple[int, int]] = {}
@@ -44,7 +44,7 @@ class FirstBatches:
         return len(self._refused)
 
     def refused(self, key: Key, header: BatchHeader) -> None:
-        """Note that a batch of an unknown producer was refused for now."""
+        """Note that the first batch of an unknown producer was rejected with a retriable error."""
         epoch, sequence = self._refused.pop(key, (-1, 0))
         if epoch != header.producer_epoch or header.base_sequence < sequence:
             epoch, sequence = header.producer_epoch, header.base_sequence
@@ -53,7 +53,7 @@ class FirstBatches:
             del self._refused[next(iter(self._refused))]
 
     def check(self, key: Key, header: BatchHeader) -> None:
-        """Refuse a batch that would overtake one."""
+        """Reject a batch that would overtake one."""
         epoch, sequence = self._refused.get(key, (-1, 0))
         if epoch == header.producer_epoch and header.base_sequence > sequence:
             raise RequestError(
@@ -63,5 +63,5 @@ class FirstBatches:
             )
 
     def taken(self, key: Key) -> None:
-        """Forget it: the producer is known from now on."""
+        """Drop it: the producer is known from now on."""
         self._refused.pop(key, None)

@@ -19,13 +19,13 @@ class Turns:
 
     def __init__(self) -> None:
         self.last: dict[Hashable, asyncio.Future[None]] = {}
-        """The last request under way for each partition; looked into by every request."""
+        """The last request in progress for each partition; looked up by every request."""
         self._tasks: set[asyncio.Task[object]] = set()
 
     def take(
         self, partitions: Iterable[Hashable], work: Callable[[], Awaitable[T]]
     ) -> asyncio.Future[T]:
-        """Do work when the earlier requests for these partitions are done.
+        """Run work when the earlier requests for these partitions are done.
 
         What was received takes effect even if its connection is lost meanwhile, as it would have
         done at once: only the answer is cancelled.

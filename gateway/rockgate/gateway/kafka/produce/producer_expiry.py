@@ -15,14 +15,14 @@ from rockgate.store.api.clock import Clock, TrustedTime
 
 LOOK_EVERY_MS = 60_000
 LOOK_SOON_MS = 1_000
-"""While there are too many."""
+"""Interval of scans while there are too many."""
 PLACES_PER_STEP = 1_000
 SILENT_MS_MIN = 60_000
-"""Who wrote more recently is not forgotten, however many there are: it may be sending a retry."""
+"""Producers that wrote more recently are retained, however many there are: they may be retrying."""
 
 
 class ProducerExpiry:
-    """Walks over all producers once a minute, a stretch at a time."""
+    """Scans all producers once a minute, some at a time."""
 
     def __init__(
         self, producers: Producers, clock: Clock, *, expiry_ms: int, count_max: int
@@ -33,7 +33,7 @@ class ProducerExpiry:
         self._expiry_ms = expiry_ms
         self._count_max = count_max
         self._allowed_ms = expiry_ms
-        """How long producers are remembered now; less than the setting while there are too many."""
+        """How long producers are retained now; less than the setting while there are too many."""
         self._place = 0
         self._next_ms = clock.monotonic_ms() + LOOK_EVERY_MS
 

@@ -1,8 +1,8 @@
-"""Idempotent producers: who has written what to which partition, and is this batch new?
+"""Idempotent producers: what each has written to which partition, and whether a batch is new.
 
 A fold over the batch entries of the log: each batch of a producer id leaves its sequence numbers
-and its offset, the last five for every producer and partition. The producing handler tells the fold
-of a batch it has appended; a restart learns the same from the batches' own headers.
+and its offset, the last five for every producer and partition. The Produce handler reports the
+batches that it has appended; after a restart the same is read from the batch headers.
 
     state of the producer here   batch                              verdict
     none                         any sequence                       new, see `firstbatches`
@@ -17,7 +17,7 @@ The marker that ends a transaction counts as well: with a newer epoch it makes o
 producer fail, and the next one begins from sequence 0. With the same epoch the next one continues
 from the last sequence, and a batch written before is out of order instead of a duplicate.
 
-Producer ids come from blocks that are reserved by a state entry, so none is ever given out twice.
+Producer ids come from blocks that are reserved by a state entry, so none is ever assigned twice.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from rockgate.store.errors import StoreCorrupt
 
 TOPIC = b"rmq_sys_rockgate_producers"
 WINDOW = 5
-"""How many batches of a producer are remembered for each partition: what a client has in flight."""
+"""Batches of a producer that are tracked per partition: as many as a client has in flight."""
 SEQUENCE_COUNT = 1 << 31
 
 _FORMAT = 1
 _BLOCK = 1_000
 _ENDED = -1
-"""In place of a first sequence: what was written up to the last one was of an ended transaction."""
+"""In place of a first sequence: everything up to the last one belongs to an ended transaction."""
 _RESERVED = struct.Struct(">BQ")
 _SLICE_ITEMS = 1_000
 _SAVED_SIZE_MAX = 66 + WINDOW * 20
-"""What a producer takes in a snapshot at most: its queue and numbers, and each batch's."""
+"""Maximum size of a producer in a snapshot: its queue and numbers, and those of each batch."""
 
 
 class Producer:
@@ -70,7 +70,7 @@ class Producer:
         return self.batches[-1][1] if self.batches else -1
 
     def check(self, header: BatchHeader) -> int | None:
-        """Return the first offset of a batch that was written before; None for a new one."""
+        """Return the first offset of a duplicate batch; None for a new one."""
         first, epoch = header.base_sequence, header.producer_epoch
         if epoch == self.epoch:
             expected = (self.last_sequence + 1) % SEQUENCE_COUNT
@@ -98,7 +98,7 @@ class Producer:
         return None
 
     def record(self, header: BatchHeader, offset: int, position: int, store_ms: int) -> None:
-        """Remember a batch that was appended; one that is older than the last is known."""
+        """Track an appended batch; one that is older than the last is already known."""
         if position <= self.position:
             return
         self.position = position
@@ -154,29 +154,29 @@ class Producers:
     # Producer ids
 
     def new_id(self) -> int:
-        """Return a producer id that was never used."""
+        """Return a new producer id."""
         if self._next_id >= self._ours_until:
-            # Whatever is left of an earlier run's block was perhaps given out: it is not ours.
+            # The rest of an earlier run's block may have been assigned: it is not used.
             start, end = self._reserved, self._reserved + _BLOCK
             self._journal.append_state(TOPIC, _RESERVED.pack(_FORMAT, end))
-            # Ours once that is in the log, and not before.
+            # It is ours only once that is in the log.
             self._next_id, self._ours_until = start, end
         self._next_id += 1
         return self._next_id - 1
 
-    # Checking and remembering batches
+    # Checking and tracking batches
 
     def __len__(self) -> int:
-        """How many are remembered; one that writes to two partitions counts twice."""
+        """How many are tracked; one that writes to two partitions counts twice."""
         return len(self._roster)
 
     def find(self, topic_id: bytes, queue_id: int, producer_id: int) -> Producer | None:
-        """Return what is remembered of a producer in a partition."""
+        """Return the state of a producer in a partition."""
         producers = self._queues.get((topic_id, queue_id))
         return producers.get(producer_id) if producers else None
 
     def check(self, topic_id: bytes, queue_id: int, header: BatchHeader) -> int | None:
-        """Return the first offset of a batch that was written before; None for a new one."""
+        """Return the first offset of a duplicate batch; None for a new one."""
         producer = self.find(topic_id, queue_id, header.producer_id)
         return None if producer is None else producer.check(header)
 
@@ -190,7 +190,7 @@ class Producers:
         position: int,
         store_ms: int,
     ) -> None:
-        """Remember a batch that was appended."""
+        """Track an appended batch."""
         key = (topic_id, queue_id)
         producers = self._queues.get(key)
         if producers is None:
@@ -210,7 +210,7 @@ class Producers:
         position: int,
         store_ms: int,
     ) -> None:
-        """Remember the end of a transaction: a newer epoch than before begins from sequence 0.
+        """Track the end of a transaction: a newer epoch than before begins from sequence 0.
 
         Its batches are no longer known as written: no client retries one once its transaction has
         ended, but librdkafka may give the sequence of a message that it dropped with an abort to
@@ -231,20 +231,20 @@ class Producers:
             producer.batches[:] = [(_ENDED, producer.last_sequence, _ENDED)]
 
     def knows(self, topic_id: bytes, queue_id: int, producer_id: int) -> bool:
-        """Whether a producer has written to a partition, as far as is remembered."""
+        """Whether a producer has written to a partition, as far as is known."""
         return producer_id in self._queues.get((topic_id, queue_id), ())
 
     def epoch_of(self, topic_id: bytes, queue_id: int, producer_id: int) -> int:
-        """Return a producer's epoch in a partition; -1 if it is not remembered."""
+        """Return a producer's epoch in a partition; -1 if it is unknown."""
         producer = self._queues.get((topic_id, queue_id), {}).get(producer_id)
         return -1 if producer is None else producer.epoch
 
     def of(self, topic_id: bytes, queue_id: int) -> list[Producer]:
-        """Return the producers that are remembered for a partition."""
+        """Return the producers that are known in a partition."""
         return list(self._queues.get((topic_id, queue_id), {}).values())
 
     def expire(self, older_than_ms: int, place: int, count: int) -> int:
-        """Forget producers that wrote nothing since a time, a stretch of places at a time.
+        """Expire producers that wrote nothing since a time, some at a time.
 
         Returns the place to continue from; 0 when all have been examined.
         """
@@ -270,7 +270,7 @@ class Producers:
     # The fold
 
     def apply(self, change: Change) -> None:
-        """Take in that producer ids were reserved."""
+        """Apply the reservation of a block of producer ids."""
         if not change.body:
             raise StoreCorrupt("Producer id block", change.position, "it is empty")
         check_format(change.body[0], _FORMAT, "Producer id block", change.position)
@@ -281,7 +281,7 @@ class Producers:
         self._reserved = max(self._reserved, reserved)
 
     def apply_batch(self, change: Change) -> None:
-        """Learn from a batch of the log what its producer has written."""
+        """Apply a batch of the log to its producer."""
         header = read_header(change.body)
         if header.producer_id < 0:
             return

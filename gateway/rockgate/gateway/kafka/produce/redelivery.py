@@ -35,15 +35,15 @@ from rockgate.store.errors import StoreCorrupt
 
 CACHE_BYTES: Final = 32 << 20
 BATCH_BYTES: Final = 64 << 10
-"""Records of one batch, uncompressed; a larger record is alone."""
+"""Bytes of one batch, uncompressed; a larger record is alone."""
 LARGE_BYTES: Final = 256 << 10
-"""A record of more is made into its batch by a job."""
+"""A larger record is converted to its batch by a job."""
 LIGHT_MAX: Final = 8
-"""Light batches that are opened in one step; what is more is opened by a job."""
+"""Light batches that are opened in one step; a job opens the rest."""
 OPEN_AT_ONCE: Final = 64 << 20
-"""Bytes of batches that one job opens; what is more is opened by the next."""
+"""Bytes of batches that one job opens; the next one opens the rest."""
 STEP_SECONDS: Final = 0.005
-"""How long one step makes deliveries."""
+"""Duration of one step of deliveries."""
 _RECORD_OVERHEAD: Final = 120
 
 
@@ -58,7 +58,7 @@ Known = Opened | MalformedBatch
 
 
 class Redelivering:
-    """Makes deliveries of records. The store asks for them when they are due."""
+    """Builds deliveries of records. The store requests them when they are due."""
 
     def __init__(
         self,
@@ -79,13 +79,13 @@ class Redelivering:
         self._until = 0.0
         self._cache: BoundedCache[int, Opened] = BoundedCache(CACHE_BYTES)
         self._ready: dict[int, Known] = {}
-        """Batches of the items at hand, by position."""
+        """Batches of the current items, by position."""
         self._made: dict[tuple[int, int], _Made] = {}
         """Large records of them, by position and offset."""
         self._has_job_done = False
 
     def prepare(self, wanted: Sequence[tuple[Slice, Sequence[int]]]) -> _Opening | None:
-        """Return what a thread has to do before these can be delivered."""
+        """Return the work that a thread has to do before these can be delivered."""
         here = {found.unit.position for found, _ in wanted}
         self._ready = {at: known for at, known in self._ready.items() if at in here}
         self._made = {at: made for at, made in self._made.items() if at[0] in here}
@@ -107,12 +107,12 @@ class Redelivering:
                 large = [each for each in offsets if self._is_unmade(found, known, each)]
                 if large:
                     missing.append((found, large, known))
-        # A job does as much as may be held at once; what it has done is delivered before the next.
+        # A job does as much as may be held at once; its results are delivered before the next.
         is_done, self._has_job_done = self._has_job_done, False
         return _Opening(self, missing) if missing and not is_done else None
 
     def keep(self, ready: dict[int, Known], made: dict[tuple[int, int], _Made]) -> None:
-        """Take what a job has done."""
+        """Accept the results of a job."""
         self._ready.update(ready)
         self._made.update(made)
         self._has_job_done = True
@@ -193,7 +193,7 @@ class Redelivering:
         return known
 
     def _is_unmade(self, found: Slice, opened: Opened, offset: int) -> bool:
-        """Whether a record is large, and no job has made its batch."""
+        """Whether a record is large, and no job has built its batch."""
         at, end = opened.span(offset - found.unit.base)
         return end - at > LARGE_BYTES and (found.unit.position, offset) not in self._made
 
@@ -224,7 +224,7 @@ def _light(found: Slice) -> Known | None:
 
 
 class _Opening:
-    """Batches that a thread opens, and large records of them that it makes into batches."""
+    """Batches that a thread opens, and large records of them that it converts to batches."""
 
     def __init__(
         self,
@@ -245,7 +245,7 @@ class _Opening:
             unit, view = found
             if opened is None:
                 try:
-                    # It was let in, so it is delivered: whatever the bounds are by now.
+                    # It was accepted, so it is delivered, whatever the bounds are now.
                     opened = open_in_steps(body_of(view), bounds=WIDEST)
                 except MalformedBatch as damage:
                     self._ready[unit.position] = damage
@@ -266,5 +266,5 @@ class _Opening:
                 size += len(body)
 
     def keep(self) -> None:
-        """Hand them over."""
+        """Pass on the results."""
         self._owner.keep(self._ready, self._made)

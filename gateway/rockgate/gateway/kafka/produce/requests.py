@@ -1,4 +1,4 @@
-"""Produce requests: how they are read and answered, how much there is to one, and what is left."""
+"""Produce requests: decoding and encoding, their size, and the batches that are left."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rockgate.protocol.kafka.messages.produce import (
 from rockgate.protocol.kafka.schema import decode as decode_declared
 
 PIECE_COUNT = 100
-"""Batches that are appended at once; more of them with other requests in between."""
+"""Batches that are appended at once; further ones with other requests in between."""
 
 Outcomes = list[list[ProducedPartition]]
 """The outcomes of the batches of a request, topic by topic."""
 Rest = tuple[TopicProduceData, PartitionProduceData, list[ProducedPartition]]
-"""A batch that is not appended yet, with its topic and the list where its outcome goes."""
+"""A batch that is not yet appended, with its topic and the list for its outcome."""
 
 
 class Produced(NamedTuple):
@@ -30,16 +30,16 @@ class Produced(NamedTuple):
 
     topics: list[ProducedTopic]
     is_silent: bool = False
-    """Whether the client asked for no answer."""
+    """Whether the client requested no response."""
 
 
 def encode(produced: Produced, version: int) -> Answer:
-    """Write a response by hand; none for acks 0."""
+    """Encode a response by hand; none for acks=0."""
     return [] if produced.is_silent else hot.encode_response(version, produced.topics)
 
 
 def decode(body: memoryview, version: int) -> ProduceRequest:
-    """Read a request by hand; Large if it is large and not of a few batches."""
+    """Decode a request by hand; Large if it is large and has many batches."""
     request = hot.walk_request(version, body)
     if request is None:
         if len(body) >= LARGE_SIZE:
@@ -49,7 +49,7 @@ def decode(body: memoryview, version: int) -> ProduceRequest:
 
 
 def decode_large(body: memoryview, version: int) -> ProduceRequest:
-    """Read a request of many batches."""
+    """Decode a request of many batches."""
     return decode_declared(ProduceRequest, version, body, memory_max=memory_max(len(body)))
 
 
@@ -66,7 +66,7 @@ def partition_of(
 
 
 def rest_of(request: ProduceRequest, outcomes: Outcomes) -> list[Rest]:
-    """Return what has no outcome yet, and make room for it: `outcomes` has a list for a topic."""
+    """Return the batches without an outcome, and add a list per topic to `outcomes`."""
     done_count = sum(map(len, outcomes))
     outcomes += [[] for _ in request.topic_data[len(outcomes) :]]
     every = [
@@ -78,7 +78,10 @@ def rest_of(request: ProduceRequest, outcomes: Outcomes) -> list[Rest]:
 
 
 def close_on_error(topics: list[ProducedTopic]) -> None:
-    """Close the connection of a client that asked for no answer: nothing else could tell it."""
+    """Close the connection of a client that requested no response:
+
+    it would not notice otherwise.
+    """
     for topic in topics:
         for partition in topic.partitions:
             if partition.error_code:

@@ -1,8 +1,9 @@
-"""Examining produced batches: what the settings of some topics ask for before one is appended.
+"""Examines produced batches where a topic's settings require it before the append.
 
 Compacted topics, `validate.batches`, a `compression.type` other than the producer's, and records
-that may wait (`message.type`) have a batch opened; it is opened once for all of them. What is light
-is examined on the loop, and anything else by a thread, while what follows it waits its turn.
+that may be delayed (`message.type`) require a batch to be opened; it is opened once for all of
+them. Light batches are examined on the loop, others by a thread, while later batches wait for their
+turn.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ WAITS_MAX: Final = 500
 
 
 class Waits(NamedTuple):
-    """Which records of a batch wait, and what is left of it without them."""
+    """The delayed records of a batch, and the batch without them."""
 
     total: int
     indexes: Sequence[int]
     asked: Sequence[Asked]
-    """Of each of them, unless they are more than WAITS_MAX: then of none."""
+    """Of each of them, unless there are more than WAITS_MAX: then of none."""
     rest_count: int
     rest_max_ms: int
     rest: bytearray | None
-    """What readers see of it, if that was made already."""
+    """The visible part of the batch, if it was built already."""
 
     @classmethod
     def of(cls, opened: Opened, *, makes_rest: bool) -> Waits:
@@ -55,15 +56,15 @@ class Waits(NamedTuple):
 
 
 class Examined(NamedTuple):
-    """A batch as it is going to be stored."""
+    """A batch as it will be stored."""
 
     body: Buffer
     waits: Waits | None
-    """None if no record waits."""
+    """None if no record is delayed."""
 
 
 Outcome = Examined | MalformedBatch | RequestError
-"""The outcome of a batch: what is stored, or why it is refused."""
+"""The outcome for a batch: what is stored, or why it is rejected."""
 
 
 class Examining:
@@ -76,7 +77,7 @@ class Examining:
     def on_loop(
         self, records: Buffer, header: BatchHeader, settings: TopicSettings
     ) -> Outcome | None:
-        """Examine a batch here; None if it is not light, and a thread must."""
+        """Examine a batch now; None if it is not light, and a thread must."""
         if is_heavy(records):
             return None
         outcome = _outcome(records, header, settings, self._wanted(), LIGHT)
@@ -85,7 +86,7 @@ class Examining:
     async def in_thread(
         self, records: Buffer, header: BatchHeader, settings: TopicSettings
     ) -> Outcome:
-        """Have a thread examine a batch."""
+        """Examine a batch in a thread."""
         wanted, bounds = self._wanted(), self._threads.bounds
         return await self._threads.run(
             partial(_outcome, records, header, settings, wanted, bounds, makes_rest=True)
@@ -104,7 +105,7 @@ def _outcome(
     try:
         return _examine(records, header, settings, wanted, bounds, makes_rest=makes_rest)
     except (MalformedBatch, RequestError) as error:
-        # Its frames hold what was inflated.
+        # Its frames reference the decompressed data.
         return error.with_traceback(None)
 
 

@@ -1,4 +1,4 @@
-"""What a topic's settings ask of a produced batch, and the check of its header by them.
+"""A topic's settings for produced batches, and the check of a batch's header.
 
 A topic's config is a mapping of strings that is replaced as a whole when it changes; what was
 parsed from it is cached as long as it is the same mapping.
@@ -48,20 +48,20 @@ class TopicSettings:
     timestamp_before_ms_max: int
     is_append_time: bool
     compression: Compression | None
-    """What every batch is compressed with; None leaves the producer's choice."""
+    """The codec of every batch; None for the producer's choice."""
     needs_keys: bool
-    """Whether a record without a key is refused, as compaction could never place it."""
+    """Whether a record without a key is rejected, as compaction requires."""
     is_validating: bool
     """Whether every batch is opened and each of its records checked."""
     is_indexed: bool
-    """Whether records are found by their key."""
+    """Whether records are indexed by their key."""
     allows_delay: bool
     """Whether a record's headers may delay it."""
 
     opens_batches: bool = field(init=False)
-    """Whether a batch is looked through, or rewritten."""
+    """Whether a batch is examined, or rewritten."""
     examines: bool = field(init=False)
-    """Whether a batch cannot simply pass through."""
+    """Whether a batch cannot simply be appended."""
 
     def __post_init__(self) -> None:
         opens = self.needs_keys or self.is_validating or self.compression is not None
@@ -86,7 +86,7 @@ class SettingsCache:
         return settings
 
     def forget(self, topic: Topic) -> None:
-        """Forget the settings of a deleted topic."""
+        """Drop the settings of a deleted topic."""
         self._parsed.pop(topic.id, None)
 
     def _parse(self, config: Mapping[str, str]) -> TopicSettings:
@@ -107,20 +107,20 @@ class SettingsCache:
 
 
 class Appending:
-    """What one request carries while its batches are appended: it travels with them."""
+    """The state of one request while its batches are appended."""
 
     __slots__ = ("durable_at", "now_ms", "transactional_id", "version")
 
     def __init__(self, version: int, now_ms: int, transactional_id: str | None) -> None:
         self.version = version
         self.now_ms = now_ms
-        """The time that its next batch is appended at."""
+        """The append time of its next batch."""
         self.transactional_id = transactional_id
         self.durable_at = 0
-        """Up to where the log must be on disk before the request is answered."""
+        """The position up to which the log must be on disk before the response."""
 
     def needs(self, position: int) -> None:
-        """Have the answer wait for the disk up to a position."""
+        """Delay the response until the log is on disk up to a position."""
         if position > self.durable_at:
             self.durable_at = position
 
@@ -128,7 +128,7 @@ class Appending:
 def take(append: Appending, records: Buffer | None, settings: TopicSettings) -> BatchHeader:
     """Check a produced batch by its header, and return that.
 
-    Raises MalformedBatch or RequestError with the code that its partition is answered.
+    Raises MalformedBatch or RequestError with the error code for its partition.
     """
     header = check_produced(records, append.version)
     assert records is not None, "a batch that was checked is there"
@@ -152,7 +152,7 @@ def take(append: Appending, records: Buffer | None, settings: TopicSettings) -> 
 
 
 def too_large(body: Buffer, settings: TopicSettings) -> RequestError:
-    """Return the refusal of a batch that its topic's limit does not allow."""
+    """Return the error for a batch that exceeds its topic's limit."""
     return RequestError(
         ErrorCode.MESSAGE_TOO_LARGE,
         f"Batch is {len(body):,} bytes; the maximum (max.message.bytes) is "
@@ -161,18 +161,18 @@ def too_large(body: Buffer, settings: TopicSettings) -> RequestError:
 
 
 def append_ms_of(queue: Queue, offset: int, header: BatchHeader, is_append_time: bool) -> int:
-    """Return the time that a batch which was written before is answered with, as in Kafka."""
+    """Return the append time that is answered for a duplicate batch, as in Kafka."""
     if not is_append_time:
         return header.max_timestamp
     unit = queue.find(offset)
     if unit is None or unit.base != offset:
         return -1
-    # The largest up to it, which a record of an earlier setting may have set further ahead.
+    # The running maximum, which a record under an earlier setting may have set further ahead.
     return min(unit.max_ms, unit.store_ms)
 
 
 def refused(index: int, error: Exception) -> ProducedPartition:
-    """Return the answer for a partition whose batch was not taken."""
+    """Return the response for a partition whose batch was rejected."""
     if isinstance(error, MalformedBatch):
         summary, reason = "Record batch rejected.", str(error)
         if (count := len(error.bad)) > 1:
@@ -195,7 +195,7 @@ def refused(index: int, error: Exception) -> ProducedPartition:
 def with_log_start(
     append: Appending, queue: Queue, refused: ProducedPartition
 ) -> ProducedPartition:
-    """Say where the log begins, with the errors that Kafka says it with."""
+    """Add the log start offset, with the errors for which Kafka does."""
     code = refused.error_code
     has_log_start = code in _CODES_WITH_LOG_START or (
         code == ErrorCode.INVALID_PRODUCER_EPOCH and append.transactional_id is None

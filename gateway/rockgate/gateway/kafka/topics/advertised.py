@@ -9,7 +9,7 @@ from rockgate.gateway.net.address import Address
 
 
 class Advertised:
-    """Answers for one listener."""
+    """The advertised address of one listener."""
 
     __slots__ = ("_fixed",)
 
@@ -17,5 +17,5 @@ class Advertised:
         self._fixed = configured or (None if bound.is_wildcard else bound)
 
     def address_for(self, peer: Peer) -> Address:
-        """The address for the client at the other end of this connection."""
+        """The address for the client of a connection."""
         return self._fixed or peer.local

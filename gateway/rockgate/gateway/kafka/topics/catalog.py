@@ -1,11 +1,10 @@
 """The topics of a deployment, as Kafka's handlers see and change them.
 
-One deployment keeps its topics in the store of this process (`kafka.embedded`); another would ask
-servers for them. What is known is read without asking: a handler first lets the catalog `learn` the
-topics that a request names, and then finds them one by one at no cost.
+One deployment has its topics in the store of this process (`kafka.embedded`); another would request
+them from servers. Known topics are read without a request: a handler first lets the catalog `learn`
+the topics that a request names, and then finds them one by one at no cost.
 
-Changes are made many at a time. A change says of each topic that it refused why, and nothing of the
-others.
+Changes are made in bulk; the result has the reason for each rejected topic.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ class TopicView(Protocol):
 
     @property
     def id(self) -> bytes:
-        """Its 16 bytes."""
+        """The 16 bytes of its id."""
         ...
 
     @property
     def queue_count(self) -> int:
-        """How many partitions it has."""
+        """The number of its partitions."""
         ...
 
     @property
     def is_internal(self) -> bool:
-        """Whether it is the server's own, which clients cannot change."""
+        """Whether it is internal, so that clients cannot change it."""
         ...
 
     @property
@@ -49,7 +48,7 @@ class TopicView(Protocol):
 
     @property
     def position(self) -> int:
-        """A number that is another after each change of it."""
+        """A number that differs after each change of it."""
         ...
 
 
@@ -66,14 +65,14 @@ class NewTopic:
 
 
 class Refusal(NamedTuple):
-    """Why one of many changes was not made."""
+    """Why one of several changes was rejected."""
 
     code: ErrorCode
     reason: str
 
 
 Refusals: TypeAlias = Mapping[str, Refusal]
-"""Refusals by name; everything else was done."""
+"""Rejections by name; everything else was done."""
 NO_REFUSALS: Final[Refusals] = MappingProxyType({})
 
 
@@ -82,38 +81,38 @@ class TopicCatalog(Protocol):
 
     @property
     def version(self) -> int:
-        """Another number after every change that a list of topics could show."""
+        """A number that differs after every change of the list of topics."""
         ...
 
     @property
     def topic_partitions_max(self) -> int:
-        """The most partitions that a topic can have."""
+        """Maximum number of partitions of a topic."""
         ...
 
     # Reading
 
     def learn(self, names: Iterable[str | None] | None) -> Awaitable[None] | None:
-        """Get to know the topics of these names, if some of them must be asked for.
+        """Learn the topics of these names, if some of them must be requested.
 
         A topic that a request names by its id has no name here: then, as without names, all topics
-        are meant.
+        are learned.
         """
         ...
 
     def find(self, name: str) -> TopicView | None:
-        """A topic by name, as far as it is known."""
+        """A topic by name, if known."""
         ...
 
     def find_id(self, topic_id: bytes) -> TopicView | None:
-        """A topic by id, as far as it is known."""
+        """A topic by id, if known."""
         ...
 
     def __iter__(self) -> Iterator[TopicView]:
-        """All that are known; the walk may pause while topics come and go."""
+        """All known topics; the walk may pause while topics come and go."""
         ...
 
     def names_from(self, name: str) -> Iterator[str]:
-        """The names from one on, in order; a few may be of topics that are gone."""
+        """The names from one on, in order; a few may be of deleted topics."""
         ...
 
     def check_room(self, count: int) -> None:
@@ -123,7 +122,7 @@ class TopicCatalog(Protocol):
     # Changing
 
     def create(self, news: Sequence[NewTopic]) -> Now[Refusals]:
-        """Create topics; those that are there afterwards are found by name."""
+        """Create topics; they can be found by name afterwards."""
         ...
 
     def grow(self, counts: Mapping[str, int]) -> Now[Refusals]:
@@ -131,11 +130,11 @@ class TopicCatalog(Protocol):
         ...
 
     def delete(self, names: Sequence[str]) -> Now[Refusals]:
-        """Delete topics with all they hold."""
+        """Delete topics with all their records."""
         ...
 
     def alter(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
-        """Replace all that is set for topics."""
+        """Replace all configs that are set for topics."""
         ...
 
 

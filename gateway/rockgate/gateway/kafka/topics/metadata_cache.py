@@ -1,8 +1,7 @@
 """The topics as Metadata describes them, encoded and cached.
 
-A topic is encoded once for each version that clients ask in, and again only after it has changed
-or the leaders have; so is the list of all of them. A poll of ten thousand topics is then little
-more than joining bytes.
+A topic is encoded once per requested version, and again only after it or the leaders have changed;
+so is the list of all topics. A poll of ten thousand topics is then little more than joining bytes.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12
 """The same for the cluster: create, alter, describe, its actions, configs and idempotent writes."""
 NOT_ASKED = -(1 << 31)
 CACHED_SIZE_MAX = 4096
-"""A topic of more bytes is not cached: nearly all of them are cut out of a run that is."""
+"""A larger topic is not cached: nearly all of it is a slice of a run that is."""
 
 _Form = tuple[int, bool]
-"""A version, and whether operations were asked for."""
+"""A version, and whether operations were requested."""
 
 
 class MetadataCache:
@@ -39,7 +38,7 @@ class MetadataCache:
         self._placement = placement
         self._partitions = PlacedPartitions(MetadataResponse, _partition, placement)
         self.placed = placement.version
-        """The version of the placement that it was filled by."""
+        """The version of the placement for which it was filled."""
         self._topics: dict[_Form, dict[bytes, tuple[int, Encoded]]] = {}
         self._all: dict[_Form, tuple[int, Encoded]] = {}
 
@@ -67,7 +66,7 @@ class MetadataCache:
         return cached[1] if cached is not None and cached[0] == listed else None
 
     def keep_all(self, listed: int, topics: Encoded, *, with_operations: bool) -> None:
-        """Keep the list of all topics until something changes."""
+        """Cache the list of all topics until something changes."""
         self._all[topics.version, with_operations] = (listed, topics)
 
     def forget(self, topic: TopicView) -> None:

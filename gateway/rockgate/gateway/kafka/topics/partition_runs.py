@@ -1,4 +1,4 @@
-"""Partitions as bytes: with one leader they differ from each other in their number alone.
+"""Encoded partitions: with one leader they differ only in their number.
 
 So a topic of a hundred thousand partitions is not encoded but cut out of a run that is made once
 for all topics, by copying one encoded partition and writing the numbers into the copies.
@@ -26,7 +26,7 @@ class PartitionRun:
         """`describe` makes the struct of a partition by its number."""
         zero = encode_part(message, describe(0), version)
         ones = encode_part(message, describe(-1), version)
-        # Every byte of 0 differs from the same byte of -1, and so the number shows itself.
+        # Every byte of 0 differs from the same byte of -1, which reveals the place of the number.
         places = [at for at, (a, b) in enumerate(zip(zero.data, ones.data, strict=True)) if a != b]
         assert places == list(range(places[0], places[0] + _NUMBER_SIZE)), "one number of 4 bytes"
         self._at = places[0]

@@ -1,6 +1,6 @@
-"""Who serves what: the nodes of a deployment, the leaders of partitions, the coordinators.
+"""Placement: the nodes of a deployment, the leaders of partitions, the coordinators.
 
-On one node it is always that one.
+On a single node it is always that one.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from rockgate.gateway.kafka.request.now import Now
 from rockgate.gateway.kafka.topics.catalog import TopicView
 
 NO_NODE = -1
-"""In place of the leader of a partition that has none."""
+"""The leader of a partition that has none."""
 
 
 class CoordinatorType(IntEnum):
-    """What is coordinated, as Kafka numbers it."""
+    """The types of coordinators, as Kafka numbers them."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -33,7 +33,7 @@ class Node(NamedTuple):
 
 
 class LeaderRun(NamedTuple):
-    """Partitions of a topic, in a row, that have one leader."""
+    """Consecutive partitions of a topic with one leader."""
 
     first: int
     end: int
@@ -46,20 +46,20 @@ class Placement(Protocol):
 
     @property
     def version(self) -> int:
-        """Another number after every change of leaders."""
+        """A number that differs after every change of leaders."""
         ...
 
     @property
     def controller_id(self) -> int:
-        """The node that clients send administration to."""
+        """The node that serves as controller."""
         ...
 
     def nodes(self, peer: Peer) -> Sequence[Node]:
-        """All nodes, with their addresses for the client at the other end of a connection."""
+        """All nodes, with their addresses for the client of a connection."""
         ...
 
     def leaders(self, topic: TopicView, first: int, end: int) -> Iterable[LeaderRun]:
-        """Who leads a topic's partitions from one up to another, in order."""
+        """The leaders of a topic's partitions from one up to another, in order."""
         ...
 
     def coordinator(self, type_: CoordinatorType, key: str, peer: Peer) -> Now[Node]:

@@ -1,7 +1,7 @@
-"""How many replicas a client asks for, and where: there is one node, so nearly any wish is one.
+"""Replication factors and assignments that clients request: one node has one replica.
 
-Tools and files written for a cluster ask for two or three replicas and mean "as you do it here".
-They get one, which every description then says; `topics.replication_strict` refuses instead.
+Tools and files written for a cluster request two or three replicas and mean the default. They get
+one, which every description then says; `topics.replication_strict` rejects them instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Replicas:
         self._is_strict = is_strict
 
     def check_factor(self, factor: int) -> None:
-        """INVALID_REPLICATION_FACTOR for a number of replicas that is not taken."""
+        """INVALID_REPLICATION_FACTOR for a replication factor that is not accepted."""
         most = 1 if self._is_strict else _FACTOR_MAX
         if factor != _SERVER_S_CHOICE and not 1 <= factor <= most:
             why = (

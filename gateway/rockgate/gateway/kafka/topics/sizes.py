@@ -1,8 +1,8 @@
 """How many bytes of the log each queue takes.
 
-A queue's units say it, and a large queue has millions of them. So counts are cached as a row of
-marks, each with the bytes up to it: the next request pays for what was appended since, and for the
-piece that contains the log's start. Counting is done a little at a time.
+The units of a queue have their sizes, and a large queue has millions of them. So sums are cached as
+a list of marks, each with the bytes up to it: the next request only adds what was appended since,
+and the piece that contains the log start. Counting is done a little at a time.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from rockgate.store.api.queues import Queue
 from rockgate.store.api.topics import Topic
 
 PIECE_UNITS = 1_000
-"""Units between two marks, and counted before others get their turn: half a millisecond or so."""
+"""Units between two marks, counted before other requests run: about half a millisecond."""
 _DEAD_MARKS_MAX = 64
 
 
 class _Count:
-    """Marks in a queue: up to which offsets it was counted, and the bytes from the first mark."""
+    """Marks in a queue:
+
+    the offsets up to which it was counted, and the bytes from the first mark.
+    """
 
     __slots__ = ("ends", "last_units", "sizes")
 
@@ -29,7 +32,7 @@ class _Count:
         self.ends = array("q", [start])
         self.sizes = array("q", [0])
         self.last_units = PIECE_UNITS
-        """Units before the last mark: while there are few of them, that mark is moved on."""
+        """Units before the last mark: while there are few of them, that mark is moved."""
 
 
 class QueueSizes:
@@ -39,12 +42,12 @@ class QueueSizes:
         self._counts: dict[bytes, dict[int, _Count]] = {}
 
     def forget(self, topic: Topic) -> None:
-        """Forget the queues of a topic that is gone."""
+        """Drop the queues of a deleted topic."""
         self._counts.pop(topic.id, None)
 
     def measure(self, queue: Queue) -> Iterator[None]:
-        """Add what was appended since the last time; the caller may pause at each step."""
-        # Looked up at each step: another may count the same queue, and have started over.
+        """Add what was appended since the last call; the caller may pause at each step."""
+        # Looked up at each step: another request may count the same queue, and have started over.
         while (count := self._count(queue)).ends[-1] < queue.next_offset:
             self._count_piece(queue, count)
             yield
@@ -68,7 +71,7 @@ class QueueSizes:
             index = 1
         end, whole = ends[index], sizes[-1] - sizes[index]
         if end == queue.log_start:
-            # The first mark may be within a unit, which is counted behind it.
+            # The first mark may be within a unit, which is counted after it.
             return whole
         piece = takewhile(lambda unit: unit[0] < end, queue.walk(queue.log_start))
         return whole + sum(unit[2] for unit in piece)
