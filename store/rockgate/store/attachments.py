@@ -13,6 +13,7 @@ from rockgate.store.delay.fold import Delay
 from rockgate.store.delay.given import Records, Redeliver
 from rockgate.store.keys.keyindex import KeyIndex
 from rockgate.store.log.flusher import Flusher
+from rockgate.store.log.page_allocation import Allocator
 from rockgate.store.queues.view import QueueView
 from rockgate.store.write.append import Appender
 
@@ -30,6 +31,8 @@ class Attachments(TypedDict, total=False):
     """Called with every queue that got entries."""
     on_flushed: Callable[[int], None]
     """Called with the flushed position after every flush: more of sync queues is visible."""
+    on_stalled: Callable[[bool], None]
+    """Called when appends have to wait for a file or for pages, and when they need not any more."""
     on_synced: Callable[[float], None]
     """Called with the duration of each fsync, on the thread that waited for it."""
     keys_later: Callable[[Callable[[], None]], object]
@@ -42,6 +45,7 @@ class Parts(Protocol):
     deliveries: Deliveries
     delay: Delay
     appender: Appender
+    allocator: Allocator
     flusher: Flusher
     keys: KeyIndex | None
     on_flushed: Callable[[int], None]
@@ -62,6 +66,8 @@ def attach(parts: Parts, taken: set[str], given: Attachments) -> None:
         parts.appender.on_append = given["on_append"]
     if "on_flushed" in given:
         parts.on_flushed = given["on_flushed"]
+    if "on_stalled" in given:
+        parts.allocator.on_stalled = given["on_stalled"]
     if "on_synced" in given:
         parts.flusher.on_synced = given["on_synced"]
     if "keys_later" in given and parts.keys is not None:

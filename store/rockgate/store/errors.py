@@ -2,6 +2,7 @@
 
 StoreError
 ├── StoreFull           no space on disk
+├── StoreBusy           the disk is slow: an append would have to wait
 ├── DiskFailed          an fsync failed: the store is read-only until a restart
 ├── StoreClosed         the store is stopped or stopping
 ├── StoreReadOnly       no epoch has begun: another process may write this log
@@ -41,6 +42,10 @@ class CannotRepair(Exception):
 
 class StoreFull(StoreError):
     """There is no space on disk."""
+
+
+class StoreBusy(StoreError):
+    """An append would have to wait for the disk; the same may succeed a little later."""
 
 
 class DiskFailed(StoreError):

@@ -111,7 +111,7 @@ class Store:
             reserved=self._reserve.low,
         )
         self.found: Found = find_log(self._segments, self._checkpoint, directory)
-        self._allocator = Allocator(
+        self.allocator = Allocator(
             self._segments,
             clock,
             end=lambda: self.log.end,
@@ -121,7 +121,7 @@ class Store:
             self._segments,
             clock,
             store_host=store_host,
-            wake_allocator=self._allocator.wake,
+            wake_allocator=self.allocator.wake,
             end=self.found.end,
             last_store_ms=self.found.last_store_ms,
         )
@@ -255,7 +255,7 @@ class Store:
     def _begin(self) -> None:
         """Make the recovered state durable, and reject appends until there is an epoch."""
         self.beginning = Beginning(self._segments, self._directory, self.found)
-        self._allocator.step()
+        self.allocator.step()
         self.appender.fail(StoreReadOnly("The store is read-only until an epoch begins."))
         if self.log.end > self.checkpointer.position:
             self.checkpointer.take()
@@ -286,7 +286,7 @@ class Store:
     def start(self, post: Post) -> None:
         """Move allocation, fsyncs and file I/O to threads; `post` runs their callbacks here."""
         flushing = self.flusher.start(lambda: post(self._settle))
-        self.threads.start(post, self._allocator.start(), flushing)
+        self.threads.start(post, self.allocator.start(post), flushing)
 
     def _settle(self) -> None:
         if self.syncs.failure is not None:
@@ -339,6 +339,7 @@ class Store:
 
     def upkeep(self) -> bool:
         """Do a little of what is due; say whether to be called again soon."""
+        self.allocator.look()
         if self.syncs.failure is not None:
             return False
         return self.steps.run(may_append=not self.appender.is_read_only)

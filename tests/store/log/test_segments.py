@@ -191,10 +191,16 @@ class RacingLock:
         self._lock = threading.Lock()
         self._rival: Callable[[], object] | None = rival
 
+    def acquire(self, timeout: float = -1) -> bool:
+        return self._lock.acquire(timeout=timeout)
+
     def __enter__(self) -> None:
-        self._lock.acquire()
+        self.acquire()
 
     def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def release(self) -> None:
         self._lock.release()
         rival, self._rival = self._rival, None
         if rival is not None:

@@ -4,6 +4,13 @@ The writer only compares positions; when there is work it wakes the allocator, w
 once the store has started. `mapped` explains the cost of the two ways of populating: coarse pages
 are for a writer that would overtake fine ones, which are populated at 1.4 GB/s, and never for one
 whose appends wait for an fsync.
+
+**Stalls.** If the allocator is stuck, the writer reaches the end of what is ready. `look` decides
+whether an append would have to wait for it: at once where only the next file is missing, since
+there is no way around that; for pages only if the step has made no progress for a second, since a
+writer in a hurry may overtake a healthy allocator and then takes the page faults itself. While
+stalled, new messages should wait or be rejected by those that accept them; the margin before the
+end of the segment is for everything else.
 """
 
 from __future__ import annotations
@@ -13,10 +20,12 @@ from typing import Final
 
 from rockgate.store.clock import Clock
 from rockgate.store.log.segments import Segments
-from rockgate.store.workers import Worker
+from rockgate.store.workers import Post, Worker
 
 HASTE_BYTES: Final = 100 << 20
 """A writer of this many bytes per second that does not wait for flushes is in a hurry."""
+STUCK_MS: Final = 1_000
+"""A step that prepares pages for longer than this is stuck."""
 
 
 class Allocator:
@@ -38,9 +47,18 @@ class Allocator:
         self._worker: Worker | None = None
         self._last: tuple[int, int, int] | None = None
         """Of the last step: its time, the position of the writer, and the count of waits."""
+        # Set by the writer, cleared by the allocator's thread.
+        self._is_working = False
+        self._begun_ms = 0
+        self._post: Post = lambda work: None
+        self.is_stalled = False
+        """Whether an append may have to wait for a file or for pages."""
+        self.on_stalled: Callable[[bool], None] = lambda is_stalled: None
+        """Called on the writer's thread when a stall begins, and when it ends."""
 
-    def start(self) -> Worker:
-        """Work on a thread from now on."""
+    def start(self, post: Post) -> Worker:
+        """Work on a thread from now on; `post` runs a function on the writer's thread."""
+        self._post = post
         self._worker = Worker("rockgate-allocate", self.step)
         return self._worker
 
@@ -48,10 +66,30 @@ class Allocator:
         """Called by the writer when it reaches `prepare_at`."""
         if self._worker is None:
             self.step()
-            return
-        # Once is enough until the allocator has set the next position.
-        self._segments.prepare_at = 1 << 62
-        self._worker.wake()
+        elif self._is_working:
+            # The step is not done yet, and the writer is at the end of what was ready before it.
+            self.look()
+            if not self.is_stalled:
+                self._segments.ask_again(self._end())
+        else:
+            self._is_working = True
+            self._begun_ms = self._clock.monotonic_ms()
+            self._segments.await_step()
+            self._worker.wake()
+
+    def look(self) -> None:
+        """Find out whether an append has to wait; on the writer's thread, now and then."""
+        is_stalled = self._is_working and self._is_overtaken()
+        if is_stalled != self.is_stalled:
+            self.is_stalled = is_stalled
+            self.on_stalled(is_stalled)
+
+    def _is_overtaken(self) -> bool:
+        end = self._end()
+        if end >= self._segments.file_limit:
+            return True
+        is_stuck = self._clock.monotonic_ms() - self._begun_ms >= STUCK_MS
+        return is_stuck and end >= self._segments.page_limit
 
     def step(self) -> None:
         """Populate pages, and create the next file."""
@@ -62,4 +100,13 @@ class Allocator:
             is_quick = (end - last_end) * 1000 >= HASTE_BYTES * (now_ms - last_ms)
             is_hasty = is_quick and awaited == last_awaited
         self._last = now_ms, end, awaited
-        self._segments.prepare(end, coarsely=is_hasty)
+        try:
+            self._segments.prepare(end, coarsely=is_hasty)
+        except Exception:
+            # Not repeated for every append: the roll that needs the file tries once more.
+            self._segments.rest()
+            raise
+        finally:
+            self._is_working = False
+            if self.is_stalled:
+                self._post(self.look)

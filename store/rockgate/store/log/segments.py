@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 
-from rockgate.store.errors import SettingChanged, StoreCorrupt, StoreError, StoreFull
+from rockgate.store.errors import SettingChanged, StoreBusy, StoreCorrupt, StoreError, StoreFull
 from rockgate.store.files.free_space import FreeSpace, nothing
 from rockgate.store.files.interface import PAGE_SIZE, Directory, Mapping
 
@@ -25,6 +25,13 @@ _log = logging.getLogger(__name__)
 
 _NAME_DIGITS = 20
 _UNFINISHED = ".new"
+_NEVER = 1 << 62
+_AGAIN_SIZE = 1 << 20
+ROOM_SIZE = 8 << 20
+"""Bytes left free before the end of the last segment, or an eighth of it, while the next file is
+missing: new messages wait, so that state changes have room."""
+WAIT_SECONDS_MAX = 0.05
+"""How long a roll waits on the writer's thread for a file that is being created."""
 HASTE_WINDOWS = 4
 """How many windows are populated ahead of a writer in a hurry before a file is created."""
 
@@ -88,6 +95,7 @@ class Segments:
         # Held while a file is created or appended to the row, so that no file is created twice:
         # that would truncate the one in use.
         self._making = threading.Lock()
+        self._is_late = False
 
     def load(self, flushed: int | None = None) -> None:
         """Map every existing file; all must have the configured size and be contiguous.
@@ -198,13 +206,49 @@ class Segments:
         self.active = segment
 
     def roll(self) -> Segment:
-        """Start the next segment, which exists already unless the allocator fell behind."""
-        with self._making:
+        """Start the next segment, which exists already unless the allocator fell behind.
+
+        StoreBusy if the allocator is creating it and the disk takes long. After such an error the
+        next attempts do not wait: the thread has other work.
+        """
+        if not self._making.acquire(timeout=0.0 if self._is_late else WAIT_SECONDS_MAX):
+            self._is_late = True
+            raise StoreBusy("The disk is slow: the next log segment is not ready. Try again later.")
+        try:
+            self._is_late = False
             segment = self._prepared or self._make(self._row[-1].end, self._reserved)
             self._prepared = None
             self._grow(segment)
+        finally:
+            self._making.release()
         self.prepare_at = segment.start
         return segment
+
+    @property
+    def file_limit(self) -> int:
+        """The position from which on messages wait for the next file, if it is missing."""
+        if self._prepared is not None:
+            return _NEVER
+        segment = self._row[-1]
+        return segment.end - min(ROOM_SIZE, segment.size >> 3)
+
+    @property
+    def page_limit(self) -> int:
+        """The position from which on pages are not populated yet."""
+        segment = self._row[-1]
+        return _NEVER if segment.populated >= segment.size else segment.start + segment.populated
+
+    def await_step(self) -> None:
+        """Wake the allocator again only where its step should have been done."""
+        self.prepare_at = min(self.file_limit, self.page_limit)
+
+    def ask_again(self, written: int) -> None:
+        """Wake the allocator again a little after the written position."""
+        self.prepare_at = min(self.file_limit, written + _AGAIN_SIZE)
+
+    def rest(self) -> None:
+        """Leave the allocator alone until the next roll."""
+        self.prepare_at = _NEVER
 
     @contextmanager
     def using_reserve(self, reserved: FreeSpace) -> Iterator[None]:

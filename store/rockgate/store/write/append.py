@@ -86,6 +86,8 @@ class Appender:
         """Why changes by clients are currently rejected."""
         self.failure: StoreError | None = None
         """Why everything is rejected, even upkeep."""
+        self.failed_count = 0
+        """Number of appends of messages that were rejected or failed."""
         self._reserved = reserved
         self._on_reserve_used = on_reserve_used
         self.upkeep: Journal = _UpkeepJournal(self)
@@ -122,7 +124,7 @@ class Appender:
     ) -> Appended:
         """Append a batch entry that takes `count` offsets; `stamp` may write into its body."""
         if self.refusal is not None:
-            raise self.refusal.with_traceback(None)
+            raise self._failed(self.refusal)
         own: Queue = queue  # type: ignore[assignment]  # each view is a Queue
         offset = queue.next_offset
         if stamp is None or properties or sys_flag or born_host is not NO_HOST:
@@ -139,16 +141,24 @@ class Appender:
                 sys_flag,
                 stamp=stamp,
             )
-            position, size, store_ms = self._log.append(draft)
+            try:
+                position, size, store_ms = self._log.append(draft)
+            except StoreError:
+                self.failed_count += 1
+                raise
             if sys_flag & INDEXED and self._keys is not None:
                 self._keys.put_batch(queue.topic, memoryview(body), position, store_ms)
         else:
             frame = own.frame
             if offset >= frame[2]:
                 frame = own.frame = envelope.batch_frame(queue.topic, offset)
-            position, size, store_ms = self._log.append_batch(
-                frame, queue.topic, queue.queue_id, offset, body, count, record_ms, stamp
-            )
+            try:
+                position, size, store_ms = self._log.append_batch(
+                    frame, queue.topic, queue.queue_id, offset, body, count, record_ms, stamp
+                )
+            except StoreError:
+                self.failed_count += 1
+                raise
         own.add(position, size, count, store_ms, record_ms)
         own.put_times += 1
         own.put_count += count
@@ -170,8 +180,12 @@ class Appender:
     def placed(self, queue: QueueView, draft: Draft) -> Appended:
         """Append a message entry whose draft has the queue and its next offset already."""
         if self.refusal is not None:
-            raise self.refusal.with_traceback(None)
-        position, size, store_ms = written = self._log.append(draft)
+            raise self._failed(self.refusal)
+        try:
+            position, size, store_ms = written = self._log.append(draft)
+        except StoreError:
+            self.failed_count += 1
+            raise
         self._feed(queue, draft, written)
         self.on_append(queue)
         place = (draft.offset, position, position + size, store_ms, queue.queue_id)
@@ -183,9 +197,13 @@ class Appender:
         A fast path of `group` for this pair; `end` is that of the change.
         """
         if self.refusal is not None:
-            raise self.refusal.with_traceback(None)
+            raise self._failed(self.refusal)
         change = Draft(topic, 0, -1, body)
-        written, changed = self._log.append_pair(draft, change)
+        try:
+            written, changed = self._log.append_pair(draft, change)
+        except StoreError:
+            self.failed_count += 1
+            raise
         self._feed(queue, draft, written)
         self._apply(change, changed)
         self.on_append(queue)
@@ -208,21 +226,25 @@ class Appender:
         be a half message, nor end a transaction.
         """
         if self.refusal is not None:
-            raise self.refusal.with_traceback(None)
+            raise self._failed(self.refusal)
         own: Queue = queue  # type: ignore[assignment]  # each view is a Queue
         properties = contents.properties
         assert properties, "there are messages"
         assert not sys_flag & TRANSACTION_ROLLBACK, "no part of a transaction"
         topic, queue_id, offset = queue.topic, queue.queue_id, queue.next_offset
-        positions, sizes, store_ms = self._log.append_messages(
-            topic,
-            queue_id,
-            offset,
-            contents,
-            sys_flag=sys_flag,
-            born_ms=born_ms,
-            born_host=born_host,
-        )
+        try:
+            positions, sizes, store_ms = self._log.append_messages(
+                topic,
+                queue_id,
+                offset,
+                contents,
+                sys_flag=sys_flag,
+                born_ms=born_ms,
+                born_host=born_host,
+            )
+        except StoreError:
+            self.failed_count += 1
+            raise
         end = positions.pop()
         codes = [_code(each) for each in properties] if _has_tags(properties) else [0] * len(sizes)
         own.add_messages(positions, sizes, store_ms, born_ms, codes)
@@ -247,7 +269,7 @@ class Appender:
         """
         refused = self.failure if is_upkeep else self.refusal
         if refused is not None:
-            raise refused.with_traceback(None)
+            raise self._failed(refused)
         next_offsets: dict[int, int] = {}
         touched: dict[int, QueueView] = {}
         drafts: list[Draft] = []
@@ -265,7 +287,7 @@ class Appender:
         if is_upkeep:
             done = self.within_reserve(lambda: self._log.append_group(drafts))
         else:
-            done = self._log.append_group(drafts)
+            done = self._grouped(drafts)
         for (queue, _), draft, written in zip(intakes, drafts, done, strict=True):
             position, size, store_ms = written
             if queue is None:
@@ -281,6 +303,18 @@ class Appender:
         for queue in touched.values():
             self.on_append(queue)
         return appended
+
+    def _failed(self, refusal: StoreError) -> StoreError:
+        """Count an append that is rejected, and return what to raise."""
+        self.failed_count += 1
+        return refusal.with_traceback(None)
+
+    def _grouped(self, drafts: list[Draft]) -> list[Written]:
+        try:
+            return self._log.append_group(drafts)
+        except StoreError:
+            self.failed_count += 1
+            raise
 
     def _feed(self, queue: QueueView, draft: Draft, written: Written) -> None:
         self._enter(queue, draft, written)

@@ -24,6 +24,7 @@ class RequestError(Exception):
 CODES: Mapping[type[Exception], ErrorCode] = {
     store.StoreError: ErrorCode.UNKNOWN_SERVER_ERROR,
     store.StoreFull: ErrorCode.KAFKA_STORAGE_ERROR,
+    store.StoreBusy: ErrorCode.REQUEST_TIMED_OUT,
     store.DiskFailed: ErrorCode.KAFKA_STORAGE_ERROR,
     store.StoreClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     store.StoreReadOnly: ErrorCode.NOT_LEADER_OR_FOLLOWER,

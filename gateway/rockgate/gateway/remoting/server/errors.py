@@ -23,6 +23,7 @@ class Refused(Exception):
 
 CODES: Mapping[type[Exception], ResponseCode] = {
     store.StoreFull: ResponseCode.SERVICE_NOT_AVAILABLE,
+    store.StoreBusy: ResponseCode.SYSTEM_BUSY,
     store.DiskFailed: ResponseCode.SERVICE_NOT_AVAILABLE,
     store.StoreClosed: ResponseCode.SERVICE_NOT_AVAILABLE,
     store.StoreReadOnly: ResponseCode.SERVICE_NOT_AVAILABLE,
