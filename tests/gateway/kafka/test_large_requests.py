@@ -41,6 +41,7 @@ from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.storage.durability import Durability
+from rockgate.gateway.storage.stalls import Stalls
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.kafka.connection import ServerConnection
@@ -88,6 +89,7 @@ class Server:
             cold_reads=world.cold_reads,
             telemetry=Telemetry(),
             threads=BatchThreads(),
+            stalls=Stalls(world.clock),
         )
         loop = asyncio.get_running_loop()
         throttling = Throttling(quotas=world.folds.quotas, config=config.quotas, clock=loop)

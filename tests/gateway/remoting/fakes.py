@@ -24,11 +24,17 @@ class Script(fakes.Script):
     def __init__(self) -> None:
         super().__init__()
         self.requests: dict[bytes, Command] = {}
+        self.overdue_ms = 1 << 31
 
     def dispatch(self, command: Command, caller: Caller) -> Frame | asyncio.Future[Frame]:
         body = bytes(command.body)
         self.requests[body] = command
         return self.start(body) or write(command, Command(0, body=self.answer(body) or b""))
+
+    def overdue(self, command: Command, age_ms: int, behind_count: int) -> Frame | None:
+        if age_ms < self.overdue_ms:
+            return None
+        return write(command, Command(2, body=b"%d ms, %d behind" % (age_ms, behind_count)))
 
 
 class Line(fakes.Line[Session]):

@@ -44,6 +44,7 @@ from rockgate.gateway.runtime.tuning import Freezer, tune_allocator, tune_collec
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import PollRegistry
+from rockgate.gateway.storage.stalls import Stalls
 from rockgate.gateway.telemetry.loop import LoopWatch
 from rockgate.gateway.telemetry.process import ProcessSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
@@ -158,9 +159,14 @@ class Server:
         resources.callback(threads.close)
         store, folds, remoting_folds = await self._open(resources, data_dir, host, threads)
         self._failing = lambda: str(store.syncs.failure or "")
-        telemetry.sources += [StoreSource(store), BatchSource(threads)]
         poll_registry = PollRegistry()
-        store.attach(on_append=poll_registry.wake, on_flushed=poll_registry.wake_flushed)
+        stalls = Stalls(store.clock)
+        store.attach(
+            on_append=poll_registry.wake,
+            on_flushed=poll_registry.wake_flushed,
+            on_stalled=stalls.stalled,
+        )
+        telemetry.sources += [StoreSource(store, stalls), BatchSource(threads)]
         poll_registry.follow(store.topics, store.queues)
         durability = Durability(store)
         cold_reads = ColdReads(store.residency, store.log)
@@ -178,6 +184,7 @@ class Server:
             cold_reads=cold_reads,
             telemetry=telemetry,
             threads=threads,
+            stalls=stalls,
         )
         groups = kafka.make_groups(resources)
         services = RemotingServices(
@@ -194,7 +201,7 @@ class Server:
             threads=threads,
             load=Load(produces=kafka.stats.of(ApiKey.PRODUCE), loop=watch),
         )
-        remoting = RemotingAssembly(services, drain_ms_max=config.server.drain_ms_max)
+        remoting = RemotingAssembly(services, config=config, stalls=stalls)
         local = await remoting.open(resources, remoting_listener, telemetry)
         known = None if remoting_listener.address.is_closed else local
         namesrv = NameServerAssembly(config=config, folder=data_dir, clock=store.clock, local=known)

@@ -32,7 +32,9 @@ from rockgate.gateway.kafka.produce.redelivery import Redelivering
 from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.gateway.kafka.quotas.stored import StoredQuotas
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.server.dispatch import Accounting, Dispatcher
+from rockgate.gateway.kafka.server.accounting import Accounting
+from rockgate.gateway.kafka.server.dispatch import Dispatcher
+from rockgate.gateway.kafka.server.held_produce import HeldProduce
 from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.request_metrics import Traffic, counting
 from rockgate.gateway.kafka.topics.advertised import Advertised
@@ -47,10 +49,12 @@ from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import PollRegistry
+from rockgate.gateway.storage.stalls import Stalls
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
+from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.store.delay.held import HeldEntries
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics
@@ -116,11 +120,13 @@ class KafkaAssembly:
         cold_reads: ColdReads,
         telemetry: Telemetry,
         threads: BatchThreads,
+        stalls: Stalls,
         given: Collection[str] = (),
     ) -> None:
         self.config = config
         self.given = given
         self.threads = threads
+        self._stalls = stalls
         self.identity = identity
         self.store = store
         self.folds = folds
@@ -147,9 +153,15 @@ class KafkaAssembly:
         services = self._services(advertised, listener.address, groups, throttling)
         stats, traffic = self.stats, Traffic()
         dispatcher = Dispatcher(counting(HANDLERS, stats, traffic), services)
+        self._hold_produce(dispatcher, resources)
         connections = KafkaConnections(
             replace(config.kafka, connections_max=connections_max),
-            Accounting(dispatcher, stats=stats, throttling=throttling),
+            Accounting(
+                dispatcher,
+                stats=stats,
+                throttling=throttling,
+                slow_appends=self._stalls.slow_appends,
+            ),
             loop,
             may_connect=throttling.may_connect,
         )
@@ -177,6 +189,24 @@ class KafkaAssembly:
         resources.callback(groups.finish)
         resources.callback(listener.close)
         await listener.listen(connections.session, backlog=config.kafka.backlog)
+
+    def _hold_produce(self, dispatcher: Dispatcher, resources: AsyncExitStack) -> None:
+        """Let Produce wait while appends wait for the disk, unless overload protection is off."""
+        if not self.config.overload.enabled:
+            return
+
+        def swap(is_held: bool) -> None:
+            if is_held:
+                dispatcher.replace(ApiKey.PRODUCE, held)
+            else:
+                dispatcher.restore(ApiKey.PRODUCE)
+
+        handler = dispatcher.handler_of(ApiKey.PRODUCE)
+        held = HeldProduce(
+            handler, asyncio.get_running_loop(), swap, self._stalls.slow_appends.note
+        )
+        self._stalls.on_stalled.append(held.stalled)
+        resources.callback(held.stop)
 
     def upkeep(self) -> dict[str, Callable[[], bool]]:
         """Periodic work: each call does a little, and returns true while there is more."""

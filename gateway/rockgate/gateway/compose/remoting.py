@@ -10,15 +10,24 @@ import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from rockgate.gateway.compose.metrics.remoting import BrokerSource, HookSource, RequestSource
+from rockgate.gateway.compose.config import Config
+from rockgate.gateway.compose.metrics.remoting import (
+    BrokerSource,
+    HookSource,
+    OverloadSource,
+    RequestSource,
+)
 from rockgate.gateway.compose.remoting_services import SENDS, RemotingServices
 from rockgate.gateway.compose.remoting_table import families, table
 from rockgate.gateway.net.listener import Listener
+from rockgate.gateway.remoting.server.admission import Admission, HeldSend
 from rockgate.gateway.remoting.server.dispatch import Dispatcher, Handle
 from rockgate.gateway.remoting.server.listener import RemotingConnections
+from rockgate.gateway.remoting.server.overload import Overload
 from rockgate.gateway.remoting.server.periodic import now_and_then
 from rockgate.gateway.remoting.topics.local_broker import LocalBroker
 from rockgate.gateway.remoting.topics.registration import Registrar
+from rockgate.gateway.storage.stalls import Stalls
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.store.errors import StoreFull
@@ -29,9 +38,12 @@ log = logging.getLogger(__name__)
 class RemotingAssembly:
     """The broker's listener. The app creates one and calls `open` once."""
 
-    def __init__(self, services: RemotingServices, *, drain_ms_max: int) -> None:
+    def __init__(self, services: RemotingServices, *, config: Config, stalls: Stalls) -> None:
         self._services = services
-        self._drain_ms_max = drain_ms_max
+        self._drain_ms_max = config.server.drain_ms_max
+        self._overload = Overload[HeldSend](config.overload)
+        self._is_protected = config.overload.enabled
+        self._stalls = stalls
 
     async def open(
         self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
@@ -47,7 +59,11 @@ class RemotingAssembly:
                 log.error("cannot create RocketMQ system topics: %s", error)
         address = str(config.advertise or listener.address)
         made = families(services, address)
-        dispatcher = Dispatcher(self._hooked(table(made), telemetry), services.requests)
+        dispatcher = Dispatcher(
+            self._hooked(table(made), telemetry),
+            services.requests,
+            admission=self._admission(resources),
+        )
         dispatcher.on_slow = dict.fromkeys(map(int, SENDS), made.sends.was_slow)
         connections = RemotingConnections(config, dispatcher, asyncio.get_running_loop())
         connections.on_lost.append(services.clients.lost)
@@ -55,6 +71,7 @@ class RemotingAssembly:
             telemetry.sources += [
                 RequestSource("broker", dispatcher.stats, connections),
                 self._source(),
+                OverloadSource(self._overload),
             ]
         resources.push_async_callback(connections.drain, self._drain_ms_max / 1000)
         resources.callback(services.poll_registry.finish)
@@ -75,6 +92,15 @@ class RemotingAssembly:
             advertised=config.advertise,
             bound=listener.address,
         )
+
+    def _admission(self, resources: AsyncExitStack) -> Admission:
+        """Make what protects the processors from overload."""
+        loop = asyncio.get_running_loop()
+        admission = Admission(self._overload, loop, self._stalls.slow_appends)
+        if self._is_protected:
+            self._stalls.on_stalled.append(admission.stalled)
+            resources.callback(admission.stop)
+        return admission
 
     def upkeep(self) -> dict[str, Callable[[], bool]]:
         """Check half messages, and expire silent clients and locks periodically."""

@@ -317,82 +317,41 @@ LAGS_HIDDEN = Metric(
     "Group and topic pairs without series of their own because of `metrics.groups_max`.",
 )
 
-_ALL = (
-    INFO,
-    CPU,
-    MEMORY,
-    ANONYMOUS,
-    FILES,
-    STARTED,
-    EVENT_LOOP_DELAY,
-    SCRAPE,
-    REQUESTS,
-    ERRORS,
-    REQUEST_BYTES,
-    ANSWER_BYTES,
-    CONNECTIONS,
-    CONNECTIONS_MADE,
-    REQUEST_BYTES_IN_FLIGHT,
-    THROTTLED,
-    THROTTLED_SECONDS,
-    REMOTING_REQUESTS,
-    REMOTING_ERRORS,
-    REMOTING_HOOK_FAILURES,
-    REMOTING_REQUEST_BYTES,
-    REMOTING_ANSWER_BYTES,
-    REMOTING_CONNECTIONS,
-    REMOTING_CONNECTIONS_MADE,
-    REMOTING_HELD,
-    REMOTING_GROUPS,
-    MAPPED_BYTES,
-    PULL_HITS,
-    PULL_MISSES,
-    PULL_LONGEST,
-    MAPPED_HITS,
-    MAPPED_MISSES,
-    TOO_LARGE,
-    UNREADABLE,
-    HALVES,
-    HALVES_ENDED,
-    HALF_CHECKS,
-    RETRIES,
-    DEAD_LETTERS,
-    DEAD_LETTERS_RESENT,
-    LOG_START,
-    LOG_END,
-    LOG_FLUSHED,
-    FLUSH_WAITING,
-    FSYNCS,
-    SEGMENTS,
-    SEGMENT_BYTES,
-    LIVE_BYTES,
-    DEAD_BYTES,
-    UNWEIGHED,
-    DISK_FAILED,
-    UPKEEP_FAILURES,
-    DISK,
-    DELAY_WAITING,
-    DELAY_BYTES,
-    DELAY_LATE,
-    DELAY_DELIVERED,
-    DELAY_PUT_OFF,
-    DELAY_DROPPED,
-    DELAY_LOST,
-    TOPICS,
-    PARTITIONS,
-    TOPICS_WITHOUT_SERIES,
-    TOPIC_MESSAGES,
-    TOPIC_BYTES,
-    TOPIC_FETCHED,
-    PRODUCERS_REMEMBERED,
-    TRANSACTIONAL_IDS,
-    COMMITTED_OFFSETS,
-    GROUPS,
-    GROUP_LAG,
-    GROUP_LAG_OFFSETS,
-    LAG,
-    LAG_OFFSETS,
-    LAGS_HIDDEN,
+STALLED = Metric(
+    "rockgate_store_stalled", _GAUGE, "1 while appends wait for the disk, otherwise 0."
+)
+STALLS = Metric(
+    "rockgate_store_stalls_total", _COUNTER, "Times that appends had to wait for the disk."
+)
+STALLED_SECONDS = Metric(
+    "rockgate_store_stalled_seconds_total", _COUNTER, "Time that appends waited for the disk."
+)
+SLOW_APPENDS = Metric(
+    "rockgate_slow_appends_total",
+    _COUNTER,
+    "Sends and Produce requests whose append took over half a second, waiting included.",
+)
+FAILED_APPENDS = Metric(
+    "rockgate_failed_appends_total",
+    _COUNTER,
+    "Appends of messages that the store rejected, or that failed.",
+)
+SENDS_WAITING = Metric(
+    "rockgate_remoting_sends_waiting", _GAUGE, "RocketMQ sends that wait for the disk."
+)
+REMOTING_IN_FLIGHT = Metric(
+    "rockgate_remoting_in_flight",
+    _GAUGE,
+    "RocketMQ requests that wait for their response, by kind.",
+    ("kind",),
+)
+REMOTING_REFUSED = Metric(
+    "rockgate_remoting_refused_total",
+    _COUNTER,
+    "RocketMQ requests refused by overload protection, by kind and reason.",
+    ("kind", "reason"),
 )
 
-METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _ALL}
+METRICS: Mapping[str, Metric] = {
+    each.name: each for each in tuple(globals().values()) if isinstance(each, Metric)
+}

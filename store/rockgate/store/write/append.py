@@ -9,7 +9,7 @@ results.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import INDEXED, TRANSACTION_ROLLBACK, Buffer, Contents
@@ -22,40 +22,13 @@ from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.queues.view import QueueView
 from rockgate.store.state.fold import Change, Journal, State
+from rockgate.store.write.appended import Appended, AppendedMessages, Intake
+
+__all__ = ["Appended", "AppendedMessages", "Appender", "Intake"]
 
 A = TypeVar("A")
 
 _new = tuple.__new__  # skips the call of NamedTuple._make
-
-
-class Appended(NamedTuple):
-    """The result of an append."""
-
-    offset: int
-    position: int
-    end: int
-    """The position after the entry: once that is flushed, the entry is on disk."""
-    store_ms: int
-    queue_id: int = 0
-
-
-class AppendedMessages(NamedTuple):
-    """The result of appending messages together, at consecutive offsets."""
-
-    offset: int
-    """Offset of the first one."""
-    positions: Sequence[int]
-    end: int
-    """The position after the last one: once that is flushed, all are on disk."""
-    store_ms: int
-    queue_id: int
-
-
-class Intake(NamedTuple):
-    """One entry of a group: for a queue, whose next offset it takes, or a state change."""
-
-    queue: QueueView | None
-    draft: Draft
 
 
 class Appender:

@@ -4,6 +4,7 @@ from tests.gateway.kafka.world import KafkaWorld
 from tests.store.waiting_store import WaitingStore
 
 from rockgate.gateway.compose.metrics.store import StoreSource
+from rockgate.gateway.storage.stalls import Stalls
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.store.delay.units import FILE_UNITS, UNIT
 
@@ -19,7 +20,7 @@ def told(source: StoreSource) -> dict[str, float]:
 
 def test_the_log_s_positions_and_fsyncs_are_told() -> None:
     world = KafkaWorld()
-    source = StoreSource(world.store)
+    source = StoreSource(world.store, Stalls(world.clock))
     world.topic()
     world.append()
     before = told(source)
@@ -33,7 +34,7 @@ def test_the_log_s_positions_and_fsyncs_are_told() -> None:
 
 def test_segments_are_told_with_what_is_needed_of_them() -> None:
     world = KafkaWorld()
-    source = StoreSource(world.store)
+    source = StoreSource(world.store, Stalls(world.clock))
     world.topic()
     while len(world.store.segments) < 3:
         world.append(value=b"x" * 50_000)
@@ -48,7 +49,7 @@ def test_segments_are_told_with_what_is_needed_of_them() -> None:
 
 def test_what_waits_and_what_became_of_it_is_told() -> None:
     world = WaitingStore()
-    source = StoreSource(world.store)
+    source = StoreSource(world.store, Stalls(world.clock))
     for wait_ms in (0, 0, 60_000, 90_000, 90_000):
         world.schedule(b"one", world.clock.now_ms() + wait_ms)
     world.settle()
@@ -63,7 +64,7 @@ def test_what_waits_and_what_became_of_it_is_told() -> None:
 
 def test_how_late_what_is_due_has_become_is_told() -> None:
     world = WaitingStore()
-    source = StoreSource(world.store)
+    source = StoreSource(world.store, Stalls(world.clock))
     assert told(source)["rockgate_delay_schedule_bytes"] == 0
     world.schedule(b"one", world.clock.now_ms() + 1_000)
     size = told(source)["rockgate_delay_schedule_bytes"]

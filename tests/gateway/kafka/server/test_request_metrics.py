@@ -10,7 +10,7 @@ from rockgate.gateway.compose.kafka_table import HANDLERS
 from rockgate.gateway.kafka.handlers.fetch import Fetched
 from rockgate.gateway.kafka.handlers.produce import Produced
 from rockgate.gateway.kafka.request.handler import Answer, Peer, Row
-from rockgate.gateway.kafka.server.dispatch import Accounting
+from rockgate.gateway.kafka.server.accounting import Accounting
 from rockgate.gateway.kafka.server.request_metrics import (
     LOOKED_AT_MAX,
     Traffic,
@@ -20,6 +20,7 @@ from rockgate.gateway.kafka.server.request_metrics import (
 )
 from rockgate.gateway.kafka.server.session import Promise
 from rockgate.gateway.kafka.server.throttle_pause import with_throttle_time
+from rockgate.gateway.storage.slow_appends import SlowAppends
 from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import Exchange, RequestHeader
@@ -35,6 +36,7 @@ from rockgate.protocol.kafka.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from rockgate.protocol.kafka.schema import declaration_of, decode, encode
+from rockgate.store.clock import ManualClock
 
 PRODUCE, HEARTBEAT = int(ApiKey.PRODUCE), int(ApiKey.HEARTBEAT)
 
@@ -56,8 +58,13 @@ class Answering(Admin):
         self.outcome: Answer | Promise = [b"answer"]
         self.now = 0.0
         self.stats = RequestStats()
+        self.slow_appends = SlowAppends(ManualClock())
         self.accounting = Accounting(
-            self, stats=self.stats, throttling=self.throttling, now=self.tick
+            self,
+            stats=self.stats,
+            throttling=self.throttling,
+            slow_appends=self.slow_appends,
+            now=self.tick,
         )
         self.peer = call(0).peer
 

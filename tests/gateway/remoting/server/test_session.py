@@ -77,6 +77,32 @@ async def test_a_connection_that_is_lost_starts_nothing_more(
     assert line.budget.used == 0
 
 
+@pytest.mark.row("F-04")
+async def test_requests_that_waited_too_long_since_they_were_received_are_not_started(
+    line: Line,
+) -> None:
+    """A client that read nothing for a while has given up on what it sent meanwhile."""
+    line.script.answer = lambda body: body * 1_100
+    line.send(b"1", b"2", b"3")
+    line.script.overdue_ms = 200
+    line.clock.advance(0.2)
+    assert [answer[:1] for answer in line.answers()] == [b"1"]
+    assert line.answers() == [b"200 ms, 1 behind", b"200 ms, 0 behind"]
+    assert line.script.started == [b"1"]
+    assert line.budget.used == 0
+    line.send(b"4")
+    assert [answer[:1] for answer in line.answers()] == [b"4"]
+
+
+@pytest.mark.row("F-04")
+async def test_requests_that_waited_less_are_started_in_their_order(line: Line) -> None:
+    line.script.answer = lambda body: body * 1_100
+    line.send(b"1", b"2", b"3")
+    line.script.overdue_ms = 200
+    line.clock.advance(0.199)
+    assert [line.answers()[0][:1] for _ in range(3)] == [b"1", b"2", b"3"]
+
+
 # Requests of the server's own
 
 

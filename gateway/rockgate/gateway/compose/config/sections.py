@@ -17,6 +17,7 @@ from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
 from rockgate.gateway.remoting.server.config import NamesrvConfig, RemotingConfig
+from rockgate.gateway.storage.config import OverloadConfig
 from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.store.config import StoreConfig
@@ -52,5 +53,6 @@ class Config:
     groups: GroupsConfig
     quotas: QuotasConfig
     transactions: TransactionsConfig
+    overload: OverloadConfig
     metrics: MetricsConfig
     store: StoreConfig

@@ -11,8 +11,10 @@ from rockgate.gateway.remoting.messages.check_back import CheckBacks
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.messages.retry import Retries
+from rockgate.gateway.remoting.server.admission import HeldSend
 from rockgate.gateway.remoting.server.dispatch import UNKNOWN
 from rockgate.gateway.remoting.server.listener import RemotingConnections
+from rockgate.gateway.remoting.server.overload import Overload
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.requests import RequestStats
@@ -107,4 +109,20 @@ class BrokerSource:
         for reason, count in self._retries.dead_counts.items():
             page.add(metrics.DEAD_LETTERS, count, reason.value)
         page.add(metrics.DEAD_LETTERS_RESENT, self._dead_letters.resent_count)
+        yield
+
+
+class OverloadSource:
+    """Metrics of overload protection."""
+
+    def __init__(self, overload: Overload[HeldSend]) -> None:
+        self._overload = overload
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Tell."""
+        page.add(metrics.SENDS_WAITING, self._overload.waiting_count)
+        for name, kind in self._overload.kinds.items():
+            page.add(metrics.REMOTING_IN_FLIGHT, kind.in_flight, name)
+            for reason, count in sorted(kind.refused.items()):
+                page.add(metrics.REMOTING_REFUSED, count, name, reason)
         yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from rockgate.gateway.storage.stalls import Stalls
 from rockgate.gateway.telemetry import metrics
 from rockgate.gateway.telemetry.durations import Durations
 from rockgate.gateway.telemetry.exposition import Exposition
@@ -35,8 +36,9 @@ class UpkeepSource:
 class StoreSource:
     """Metrics of the log and its files."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, stalls: Stalls) -> None:
         self._store = store
+        self._stalls = stalls
         self._fsyncs = Durations()
         store.attach(on_synced=self._fsyncs.add)
 
@@ -50,6 +52,11 @@ class StoreSource:
         page.add_durations(metrics.FSYNCS, self._fsyncs)
         page.add(metrics.DISK_FAILED, int(store.syncs.failure is not None))
         page.add(metrics.DISK, store.retention.disk.used_percent / 100)
+        page.add(metrics.STALLED, int(store.allocator.is_stalled))
+        page.add(metrics.STALLS, self._stalls.count)
+        page.add(metrics.STALLED_SECONDS, self._stalls.stalled_ms / 1_000)
+        page.add(metrics.SLOW_APPENDS, self._stalls.slow_appends.count)
+        page.add(metrics.FAILED_APPENDS, store.appender.failed_count)
         self._delays(page)
         yield
         yield from self._segments(page)

@@ -29,11 +29,17 @@ def do_nothing() -> None:
     """The resume callback of a peer without a session."""
 
 
+def never() -> bool:
+    """What is known of a peer without a session."""
+    return False
+
+
 class Peer:
     """The peer of a connection; created on accept, completed by its first request."""
 
     __slots__ = (
         "connection_id",
+        "has_left",
         "local",
         "reading_count",
         "remote",
@@ -51,6 +57,7 @@ class Peer:
         local: Address,
         remote: Address,
         resume: Callable[[], None] = do_nothing,
+        has_left: Callable[[], bool] = never,
     ) -> None:
         self.connection_id = connection_id
         """The number of the connection since the start; part of each of its log lines."""
@@ -68,10 +75,13 @@ class Peer:
         """Requests of it that a thread is still decoding; later ones are not started meanwhile."""
         self.resume = resume
         """Called when one of these is done."""
+        self.has_left = has_left
+        """Whether the client is gone, even if nothing is read from it; its connection is closed."""
 
     def release(self) -> None:
         """Detach from the session, which has ended."""
         self.resume = do_nothing
+        self.has_left = never
 
     def __str__(self) -> str:
         return f"connection={self.connection_id} peer={self.remote}"

@@ -6,21 +6,16 @@ Three fates of a request that fails are decided here, by type, and nowhere else:
 - the request cannot be served (RequestError, StoreError, …): its code goes into the response;
 - anything else is our bug: logged with its traceback, UNKNOWN_SERVER_ERROR, the connection lives.
 
-`Accounting` precedes it and counts requests: metrics for telemetry, rates for quotas. A client over
-a quota gets the throttle time in its answer, and its session reads nothing for that time. While no
-quota is set, none of this is evaluated.
+`accounting` precedes it and counts requests.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from time import perf_counter
-from typing import Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
-from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request.errors import RequestError, code_of
 from rockgate.gateway.kafka.request.handler import (
     LARGE_SIZE,
@@ -34,15 +29,12 @@ from rockgate.gateway.kafka.request.handler import (
     Shortcut,
 )
 from rockgate.gateway.kafka.request.worker_threads import Beside
-from rockgate.gateway.kafka.server.session import Dispatch, Promise
-from rockgate.gateway.kafka.server.throttle_pause import with_throttle_time
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.runtime.release import release
-from rockgate.gateway.telemetry.durations import BOUNDS
-from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
 from rockgate.protocol.kafka.connection import Exchange
 from rockgate.protocol.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
+from rockgate.protocol.kafka.keys import ApiKey
 
 log = logging.getLogger(__name__)
 Services = TypeVar("Services")
@@ -161,6 +153,20 @@ class Dispatcher:
             shortcut = None if row.shortcut is None else row.shortcut(handler)
             versions = row.versions
             self._handlers[int(row.key)] = (versions.min, versions.max, row, handler, shortcut)
+        self._made = dict(self._handlers)
+
+    def handler_of(self, key: ApiKey) -> AnyHandler:
+        """The handler that was made for an API."""
+        return self._made[key][3]
+
+    def replace(self, key: ApiKey, handler: AnyHandler) -> None:
+        """Have another handler answer an API, until `restore`."""
+        low, high, row, _, _ = self._made[key]
+        self._handlers[key] = (low, high, row, handler, None)
+
+    def restore(self, key: ApiKey) -> None:
+        """Have an API answered by its own handler again."""
+        self._handlers[key] = self._made[key]
 
     def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | PendingAnswer:
         """Call the handler; raises ProtocolError or Disconnect if the connection must be closed."""
@@ -262,114 +268,3 @@ def _written(row: AnyRow, response: Any, version: int) -> Answer:
     if row.look is not None:
         row.look(response)
     return row.encode(response, version)
-
-
-class Counted:
-    """A pending response, which is counted when it is complete."""
-
-    __slots__ = (
-        "_accounting",
-        "_exchange",
-        "_loop_seconds",
-        "_peer",
-        "_promise",
-        "_started",
-        "future",
-    )
-
-    def __init__(
-        self,
-        promise: Promise,
-        accounting: Accounting,
-        exchange: Exchange,
-        peer: Peer,
-        started: float,
-        loop_seconds: float,
-    ) -> None:
-        self.future: asyncio.Future[Any] = promise.future
-        self._promise = promise
-        self._accounting = accounting
-        self._exchange = exchange
-        self._peer = peer
-        self._started = started
-        self._loop_seconds = loop_seconds
-
-    def answer(self) -> Answer:
-        """The response, once `future` is done; raises what closes the connection."""
-        now = self._accounting.now
-        began = now()
-        answer = self._promise.answer()
-        ended = now()
-        return self._accounting.count(
-            self._exchange,
-            self._peer,
-            answer,
-            ended - self._started,
-            self._loop_seconds + ended - began,
-        )
-
-
-class Accounting:
-    """Dispatch that counts requests. One for all connections of the listener."""
-
-    def __init__(
-        self,
-        dispatch: Dispatch,
-        *,
-        stats: RequestStats,
-        throttling: Throttling,
-        now: Callable[[], float] = perf_counter,
-    ) -> None:
-        self._dispatch = dispatch.dispatch
-        self._apis: dict[int, ApiStats] = stats.apis
-        self._new_api = stats.of
-        self._throttling = throttling
-        self.now = now
-
-    def dispatch(self, exchange: Exchange, peer: Peer) -> Answer | Counted:
-        """Respond to a request, now or later; raises what closes the connection."""
-        now = self.now
-        started = now()
-        outcome = self._dispatch(exchange, peer)
-        seconds = now() - started
-        if type(outcome) is not list:
-            return Counted(cast(Promise, outcome), self, exchange, peer, started, seconds)
-        # Every request passes through this, so `count` is inlined.
-        api_key = exchange.header.api_key
-        stats = self._apis.get(api_key) or self._new_api(api_key)
-        stats.counts[bisect_left(BOUNDS, seconds)] += 1
-        stats.seconds += seconds
-        stats.request_bytes += exchange.size
-        stats.answer_bytes += len(outcome[0]) if len(outcome) == 1 else sum(map(len, outcome))
-        if self._throttling.is_on:
-            return self._charge(exchange, peer, outcome, seconds)
-        return outcome
-
-    def count(
-        self, exchange: Exchange, peer: Peer, answer: Answer, seconds: float, loop_seconds: float
-    ) -> Answer:
-        """Count a response that was pending; returns it, or one with a throttle time."""
-        stats = self._new_api(exchange.header.api_key)
-        stats.add(seconds)
-        stats.request_bytes += exchange.size
-        stats.answer_bytes += sum(map(len, answer))
-        if self._throttling.is_on:
-            return self._charge(exchange, peer, answer, loop_seconds)
-        return answer
-
-    def _charge(
-        self, exchange: Exchange, peer: Peer, answer: Answer, loop_seconds: float
-    ) -> Answer:
-        header = exchange.header
-        wait_ms = self._throttling.charge(
-            header.api_key,
-            header.client_id,
-            peer,
-            request_size=exchange.size,
-            answer_size=sum(map(len, answer)),
-            loop_seconds=loop_seconds,
-        )
-        wait_ms = peer.throttle_ms = max(wait_ms, peer.throttle_ms)
-        if not (wait_ms and answer):
-            return answer
-        return with_throttle_time(answer, header.api_key, header.api_version, wait_ms)

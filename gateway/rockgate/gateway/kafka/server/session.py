@@ -120,13 +120,17 @@ class Session(Stream[Exchange, Peer]):
         self._waiting: dict[Exchange, Promise] = {}
         # Ready, but perhaps waiting for the response to an earlier request.
         self._unsent_bytes = 0
-        self._throttle_pause = ThrottlePause(clock, self._advance, self._leave_if_gone)
+        self._throttle_pause = ThrottlePause(clock, self._advance, self._has_left)
 
     # Beginning and ending
 
     def _begin(self, local: Address, remote: Address) -> bool:
         self.peer = Peer(
-            connection_id=self.connection_id, local=local, remote=remote, resume=self._advance
+            connection_id=self.connection_id,
+            local=local,
+            remote=remote,
+            resume=self._advance,
+            has_left=self._has_left,
         )
         return self._sessions.opened(self)
 
@@ -153,10 +157,11 @@ class Session(Stream[Exchange, Peer]):
             self._throttle_pause.end()
             self._advance()
 
-    def _leave_if_gone(self) -> None:
+    def _has_left(self) -> bool:
         """Close if the client has disconnected, which is not noticed without reading."""
         if not self._is_closing and has_hung_up(self._transport.get_extra_info("socket")):
             self.abort()
+        return self._is_closing
 
     def drain(self) -> None:
         """Read nothing more, answer what was received, then close."""

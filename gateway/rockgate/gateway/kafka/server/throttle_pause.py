@@ -30,7 +30,7 @@ class ThrottlePause:
         self,
         clock: Clock,
         resume: Callable[[], None],
-        look_after: Callable[[], None] = do_nothing,
+        look_after: Callable[[], object] = do_nothing,
     ) -> None:
         """`look_after` is called periodically while it is active."""
         self._clock = clock

@@ -16,11 +16,14 @@ import logging
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 from rockgate.gateway.net.stream import Disconnect
+from rockgate.gateway.remoting.server.admission import Admission
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.errors import Refused, code_of
+from rockgate.gateway.remoting.server.handle import Frame, Handle, Later, Reply
+from rockgate.gateway.remoting.server.overload import UNBOUNDED
 from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.telemetry.durations import BOUNDS
 from rockgate.gateway.telemetry.requests import ApiStats, RequestStats
@@ -32,17 +35,13 @@ from rockgate.protocol.remoting.codes import (
     ResponseCode,
     request_name,
 )
-from rockgate.protocol.remoting.command import Buffer, Command, encode
+from rockgate.protocol.remoting.command import Command, encode
 from rockgate.protocol.remoting.errors import MalformedContent, MalformedRequest
+
+__all__ = ["UNKNOWN", "Dispatcher", "Frame", "Handle", "Later", "Reply", "failed", "write"]
 
 log = logging.getLogger(__name__)
 
-Frame: TypeAlias = list[Buffer]
-Reply: TypeAlias = Command | Frame
-"""A command that is still to be written, or the frame of a hand codec."""
-Later: TypeAlias = Awaitable[Reply] | Awaitable["Reply | asyncio.Future[Reply]"]
-"""A reply to come. A long poll may return another future, if it has to wait once more."""
-Handle: TypeAlias = Callable[[Command, Caller], Reply | Later]
 REMARK_MAX = 1_000
 SLOW_SECONDS: Final = 0.001
 UNKNOWN: Final = -1
@@ -70,9 +69,19 @@ class Dispatcher:
         table: Mapping[RequestCode, Handle],
         stats: RequestStats | None = None,
         now: Callable[[], float] = perf_counter,
+        admission: Admission | None = None,
     ) -> None:
+        """Without `admission` every request is started at once."""
         self.stats = stats or RequestStats()
-        self._table = {int(code): (handle, self.stats.of(code)) for code, handle in table.items()}
+        self._admission = admission
+        self._table = {
+            int(code): (
+                handle,
+                self.stats.of(code),
+                UNBOUNDED if admission is None else admission.kind_of(code),
+            )
+            for code, handle in table.items()
+        }
         self._now = now
         self.on_slow: dict[int, Callable[[Command, float], None]] = {}
         """Called, by code, with requests that took a millisecond or more, and with their time."""
@@ -84,7 +93,9 @@ class Dispatcher:
         found = self._table.get(command.code)
         if found is None:
             return self._count(command, _unsupported(command), self.stats.of(UNKNOWN), started)
-        handle, stats = found
+        handle, stats, kind = found
+        if kind.is_guarded and self._admission is not None:
+            handle = self._admission.guard(kind, handle)
         try:
             reply = handle(command, caller)
             if type(reply) is list:
@@ -94,6 +105,8 @@ class Dispatcher:
                 stats.seconds += seconds
                 if seconds >= SLOW_SECONDS:
                     self._slow(command, seconds)
+                    if self._admission is not None:
+                        self._admission.note_slow(kind, seconds)
                 stats.request_bytes += command.size
                 stats.answer_bytes += len(reply[0]) if len(reply) == 1 else sum(map(len, reply))
                 return [] if command.flag & ONEWAY_FLAG else reply
@@ -104,7 +117,19 @@ class Dispatcher:
         if isinstance(reply, Command):
             return self._count(command, reply, stats, started)
         later = self._later(command, caller, cast(Awaitable[Any], reply), stats, started)
-        return asyncio.ensure_future(later)
+        future = asyncio.ensure_future(later)
+        kind.enter()
+        future.add_done_callback(kind.leave)
+        return future
+
+    def overdue(self, command: Command, age_ms: int, behind_count: int) -> Frame | None:
+        """The refusal of a request that has waited too long since it was received, if it has."""
+        found = self._table.get(command.code)
+        if found is None or self._admission is None:
+            return None
+        _, stats, kind = found
+        answer = self._admission.overdue(kind, age_ms, behind_count)
+        return None if answer is None else self._count(command, answer, stats, self._now())
 
     async def _later(
         self,

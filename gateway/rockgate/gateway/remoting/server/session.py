@@ -24,7 +24,7 @@ from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
 from rockgate.gateway.remoting.server.caller import Caller, Peer
-from rockgate.gateway.remoting.server.dispatch import Frame
+from rockgate.gateway.remoting.server.handle import Frame
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting.codes import RESPONSE_FLAG, request_name
@@ -36,6 +36,8 @@ _LINES = Lines(log, "a RocketMQ listener")
 
 TURN_SECONDS: Final = 0.01
 """How long requests of one connection are started before others get their turn."""
+OVERDUE_MS_MIN: Final = 100
+"""Requests that were received more recently are not looked at."""
 
 
 class Dispatch(Protocol):
@@ -43,6 +45,9 @@ class Dispatch(Protocol):
 
     def dispatch(self, command: Command, caller: Caller, /) -> Frame | asyncio.Future[Frame]:
         """The answer's frame, or the promise of one."""
+
+    def overdue(self, command: Command, age_ms: int, behind_count: int, /) -> Frame | None:
+        """The refusal of a request that has waited too long since it was received, if it has."""
 
 
 class Sessions(Protocol):
@@ -62,6 +67,7 @@ class Session(Stream[Command, Peer]):
         "_asked",
         "_commands",
         "_dispatch",
+        "_is_behind",
         "_is_writing_soon",
         "_sessions",
     )
@@ -93,6 +99,8 @@ class Session(Stream[Command, Peer]):
         # Requests of ours, by number.
         self._asked: dict[int, asyncio.Future[Command]] = {}
         self._is_writing_soon = False
+        # Whether requests were left over: only those can have become too old.
+        self._is_behind = False
 
     # A connection, for processors
 
@@ -170,7 +178,7 @@ class Session(Stream[Command, Peer]):
     def _start_all(self) -> None:
         """Start requests while the client reads; many small answers become one write."""
         backlog, write_size = self._backlog, min(WRITE_SIZE, self._limits.unread_bytes_max)
-        unwritten = 0
+        unwritten = self._refuse_overdue() if self._is_behind else 0
         turn: TimeSlice | None = None
         while backlog and not self._is_closing and not self._is_unread:
             unwritten += self._start(backlog.popleft())
@@ -182,9 +190,30 @@ class Session(Stream[Command, Peer]):
                 if turn.is_over():
                     self._advance_soon()
                     break
+        self._is_behind = bool(backlog)
         self._write()
         if self._commands.is_broken and not backlog:
             self._commands.raise_broken()
+
+    def _refuse_overdue(self) -> int:
+        """Refuse what was received too long ago; returns how many bytes now wait to be written.
+
+        Nothing is read while requests are left over, so all of them came with the last bytes.
+        """
+        age_ms = int((self._clock.time() - self._watch.read_at) * 1000)
+        if age_ms < OVERDUE_MS_MIN or self._is_unread:
+            return 0
+        backlog, unwritten = self._backlog, 0
+        for _ in range(len(backlog)):
+            command = backlog.popleft()
+            frame = None
+            if not command.flag & RESPONSE_FLAG:
+                frame = self._dispatch.overdue(command, age_ms, len(backlog))
+            if frame is None:
+                backlog.append(command)
+            else:
+                unwritten += self._answer(command, frame)
+        return unwritten
 
     def _start(self, command: Command) -> int:
         """Hand a request to its processor; returns how many bytes now wait to be written."""
