@@ -138,7 +138,9 @@ def create(client: RawClient) -> None:
     )
     request = creating.CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
     answer = client.call(ApiKey.CREATE_TOPICS, 5, request, creating.CreateTopicsResponse)
-    assert answer.topics[0].error_code == ErrorCode.NONE
+    [told] = answer.topics
+    assert isinstance(told, creating.CreatableTopicResult)
+    assert told.error_code == ErrorCode.NONE
 
 
 def fetch(client: RawClient) -> None:

@@ -233,6 +233,7 @@ def test_an_answer_that_another_broker_may_give_otherwise_is_tried_there(code: i
     run(scenario())
 
 
+@pytest.mark.row("D-13")
 @pytest.mark.parametrize("code", [2, 13, 215])
 def test_any_other_answer_is_an_error_at_once(code: int) -> None:
     async def scenario() -> None:

@@ -20,6 +20,7 @@ from rockgate.gateway.compose.metrics.remoting import (
 from rockgate.gateway.compose.remoting_services import SENDS, RemotingServices
 from rockgate.gateway.compose.remoting_table import families, table
 from rockgate.gateway.net.listener import Listener
+from rockgate.gateway.remoting.groups.slow_groups import SlowGroups
 from rockgate.gateway.remoting.server.admission import Admission, HeldSend
 from rockgate.gateway.remoting.server.dispatch import Dispatcher, Handle
 from rockgate.gateway.remoting.server.listener import RemotingConnections
@@ -27,6 +28,7 @@ from rockgate.gateway.remoting.server.overload import Overload
 from rockgate.gateway.remoting.server.periodic import now_and_then
 from rockgate.gateway.remoting.topics.local_broker import LocalBroker
 from rockgate.gateway.remoting.topics.registration import Registrar
+from rockgate.gateway.storage.config import OverloadConfig
 from rockgate.gateway.storage.stalls import Stalls
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.protocol.remoting.codes import RequestCode
@@ -44,6 +46,7 @@ class RemotingAssembly:
         self._overload = Overload[HeldSend](config.overload)
         self._is_protected = config.overload.enabled
         self._stalls = stalls
+        self._slow_groups = _slow_groups(services, config.overload)
 
     async def open(
         self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
@@ -105,7 +108,7 @@ class RemotingAssembly:
     def upkeep(self) -> dict[str, Callable[[], bool]]:
         """Check half messages, and expire silent clients and locks periodically."""
         services, clock = self._services, self._services.store.clock
-        return {
+        steps = {
             "clients": now_and_then(clock, services.clients.expire),
             "locks": now_and_then(clock, services.locks.expire),
             "checks": services.check_backs.step,
@@ -114,6 +117,9 @@ class RemotingAssembly:
             "pop-clock": services.pop_clock.follow,
             "statistics": services.statistics.step,
         }
+        if self._slow_groups is not None:
+            steps["slow-groups"] = self._slow_groups.step
+        return steps
 
     def _hooked(
         self, processors: dict[RequestCode, Handle], telemetry: Telemetry
@@ -141,3 +147,19 @@ class RemotingAssembly:
             retries=services.retries,
             dead_letters=services.dead_letters,
         )
+
+
+def _slow_groups(services: RemotingServices, config: OverloadConfig) -> SlowGroups | None:
+    """What looks for groups that are too far behind, if that is switched on."""
+    if not config.slow_groups:
+        return None
+    store = services.store
+    return SlowGroups(
+        clients=services.clients,
+        settings=services.folds.settings,
+        progress=store.progress,
+        queues=store.queues,
+        commit_log=store.log,
+        clock=store.clock,
+        bytes_max=config.slow_group_bytes_max,
+    )

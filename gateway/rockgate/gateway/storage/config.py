@@ -46,3 +46,9 @@ class OverloadConfig:
     admin_wait_ms_max: int = field(default=5_000, metadata=_WAIT)
     """Maximum time another RocketMQ request waits before it is started;
     `waitTimeMillsInAdminBrokerQueue`."""
+    slow_groups: bool = False
+    """Disable consumption of RocketMQ groups that are too far behind;
+    `disableConsumeIfConsumerReadSlowly`."""
+    slow_group_bytes_max: int = field(default=16 << 30, metadata={"minimum": 1, "maximum": 2**62})
+    """With `slow_groups`: how far behind a group may be in a queue, in bytes of the log;
+    `consumerFallbehindThreshold`."""

@@ -9,11 +9,13 @@ from typing import Any, cast
 import pytest
 from tests.gateway.fakes import HandClock
 
+from rockgate.gateway.kafka.request.errors import code_of, coordinator_code
 from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.kafka.server.held_produce import STEP_COUNT, HeldProduce
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.stream import Disconnect
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.errors import StoreBusy
 
 HERE = Address("127.0.0.1", 9092)
 
@@ -108,9 +110,14 @@ async def test_a_request_whose_client_has_left_is_not_handled() -> None:
 
 async def test_clients_of_held_requests_are_looked_after_once_a_second() -> None:
     world, looks = Producing(), []
+
+    def has_left() -> bool:
+        looks.append(1)
+        return False
+
     world.held.stalled(True)
     call = world.call()
-    call.peer.has_left = lambda: bool(looks.append(1))
+    call.peer.has_left = has_left
     asked = world.ask(1, call)
     await turns()
     world.clock.advance(3)
@@ -140,3 +147,12 @@ async def test_a_second_stall_holds_what_had_its_turn_coming() -> None:
 async def test_an_error_of_the_handler_is_the_handlers_to_answer() -> None:
     world = Producing()
     assert world.held.refuse(1, ErrorCode.KAFKA_STORAGE_ERROR) == "KAFKA_STORAGE_ERROR"
+
+
+@pytest.mark.row("D-13")
+def test_where_busy_becomes_an_error_kafka_clients_try_again() -> None:
+    """A commit, or a batch that no longer fits into the segment."""
+    code = code_of(StoreBusy("The disk is slow."))
+    assert code is not None
+    assert code.retriable
+    assert coordinator_code(code).retriable

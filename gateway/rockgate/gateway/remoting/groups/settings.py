@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.clients import SubscriptionGroupConfig
+from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.api.folds import Fold, Journal, KeyedFold
 
 TOPIC = b"rmq_sys_rockgate_rocketmq_groups"
@@ -59,6 +61,16 @@ class GroupSettings:
         """Let a group have the defaults again."""
         if self.is_set(group):
             self._fold.put({group: None})
+
+
+def disabled(group: str) -> Refused:
+    """The refusal of a group that must not consume; it begins with RocketMQ's text."""
+    return Refused(
+        ResponseCode.NO_PERMISSION,
+        f"subscription group no permission, {group}. Its consumption is disabled "
+        "(consumeEnable=false), by an administrator or because it was too far behind; enable it "
+        "with `mqadmin updateSubGroup -s true`.",
+    )
 
 
 def _read(stored: bytes) -> SubscriptionGroupConfig:

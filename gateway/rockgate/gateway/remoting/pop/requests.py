@@ -19,7 +19,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
-from rockgate.gateway.remoting.groups.settings import GroupSettings
+from rockgate.gateway.remoting.groups.settings import GroupSettings, disabled
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
 from rockgate.gateway.remoting.messages.puller import Pulled, Puller, outside
 from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter, filter_of
@@ -338,7 +338,7 @@ class PopRequests:
             )
         stored = group_of(group)
         if self._settings.is_set(stored) and not self._settings.of(stored).consume_enable:
-            raise Refused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
+            raise disabled(group)
         return topic, stored
 
     def _queue(self, name: str, group: str, kind: str, queue_id: int) -> Queue:

@@ -26,7 +26,7 @@ from typing import Protocol, cast
 from rockgate.gateway.remoting.groups.clients import BROADCASTING, Clients
 from rockgate.gateway.remoting.groups.forbidden import ForbiddenReads
 from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
-from rockgate.gateway.remoting.groups.settings import GroupSettings
+from rockgate.gateway.remoting.groups.settings import GroupSettings, disabled
 from rockgate.gateway.remoting.messages.long_polls import LongPolls
 from rockgate.gateway.remoting.messages.puller import Pulled, Puller
 from rockgate.gateway.remoting.messages.subscriptions import EVERYTHING, Filter, filter_of
@@ -233,10 +233,7 @@ class Pulls:
     def _wanted(self, header: PullHeader, group: str) -> Filter:
         """What the group wants of the topic."""
         if self._settings.is_set(group) and not self._settings.of(group).consume_enable:
-            raise Refused(
-                ResponseCode.NO_PERMISSION,
-                f"subscription group no permission, {header.consumer_group}",
-            )
+            raise disabled(header.consumer_group)
         if self._is_forbidden((header.topic, header.consumer_group)):
             raise Refused(
                 ResponseCode.NO_PERMISSION,
