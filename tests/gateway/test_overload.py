@@ -203,11 +203,11 @@ def test_while_appends_wait_sends_are_refused_and_everything_else_goes_on(
             'rockgate_remoting_refused_total{kind="send",reason="REJECTREQUEST"}'
         )
         began = time.monotonic()
-        threading.Timer(0.2, sticking.free).start()
+        threading.Timer(0.6, sticking.free).start()
         late = produced(producer, 2)
-        assert time.monotonic() - began > 0.1, "not before the disk goes on"
+        assert time.monotonic() - began > 0.5, "not before the disk goes on"
         assert [offset_of(answer) for answer in late] == [1, 2], "in order, and without an error"
-        assert late[0].throttle_time_ms == 1_000
+        assert 500 < late[0].throttle_time_ms <= 1_000
     wait_until(lambda: broker.publish("shop").code == ResponseCode.SUCCESS, "sends are taken again")
     assert sticking.metric("rockgate_store_stalled") == 0
     assert sticking.metric("rockgate_store_stalls_total") >= 1

@@ -32,7 +32,8 @@ class Attachments(TypedDict, total=False):
     on_flushed: Callable[[int], None]
     """Called with the flushed position after every flush: more of sync queues is visible."""
     on_stalled: Callable[[bool], None]
-    """Called when appends have to wait for a file or for pages, and when they need not any more."""
+    """Called when appends have to wait for a file or for pages, and when they need not any more;
+    once it is attached, an append that must not wait is rejected as busy."""
     on_synced: Callable[[float], None]
     """Called with the duration of each fsync, on the thread that waited for it."""
     keys_later: Callable[[Callable[[], None]], object]
@@ -67,7 +68,7 @@ def attach(parts: Parts, taken: set[str], given: Attachments) -> None:
     if "on_flushed" in given:
         parts.on_flushed = given["on_flushed"]
     if "on_stalled" in given:
-        parts.allocator.on_stalled = given["on_stalled"]
+        parts.allocator.notify(given["on_stalled"])
     if "on_synced" in given:
         parts.flusher.on_synced = given["on_synced"]
     if "keys_later" in given and parts.keys is not None:

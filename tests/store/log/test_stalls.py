@@ -40,7 +40,7 @@ class StuckDisk:
         self.allocator = Allocator(
             self.segments, self.clock, end=lambda: self.end, awaited_count=lambda: 0
         )
-        self.allocator.on_stalled = self.stalls.append
+        self.allocator.notify(self.stalls.append)
         self.allocator.step()
 
     def stick(self, owner: object, name: str) -> None:
@@ -158,6 +158,7 @@ def test_a_failed_step_is_not_repeated_for_every_append() -> None:
 def test_an_append_that_would_wait_for_a_file_is_rejected_as_busy_and_succeeds_later() -> None:
     world = Keeping()
     world.topic("a")
+    world.store.attach(on_stalled=lambda is_stalled: None)
     with vars(world.store.segments)["_making"]:
         with pytest.raises(StoreBusy, match="The disk is slow"):
             for _ in range(100):
@@ -171,6 +172,18 @@ def test_an_append_that_would_wait_for_a_file_is_rejected_as_busy_and_succeeds_l
     assert world.queue("a").next_offset > held
     world.reopen()
     assert world.read("a")
+
+
+def test_without_anybody_who_is_notified_an_append_waits_for_the_file() -> None:
+    """Tools and benchmarks append from threads of their own, which may wait."""
+    world = Keeping()
+    world.topic("a")
+    making = vars(world.store.segments)["_making"]
+    making.acquire()
+    release = threading.Timer(0.2, making.release)
+    release.start()
+    world.fill_segment("a")
+    assert not release.is_alive()
 
 
 @pytest.mark.row("PUT-7")

@@ -24,6 +24,8 @@ from rockgate.store.workers import Post, Worker
 
 HASTE_BYTES: Final = 100 << 20
 """A writer of this many bytes per second that does not wait for flushes is in a hurry."""
+WAIT_SECONDS_MAX: Final = 0.05
+"""How long a writer that is notified of stalls waits for a file that is being created."""
 STUCK_MS: Final = 1_000
 """A step that prepares pages for longer than this is stuck."""
 
@@ -53,14 +55,21 @@ class Allocator:
         self._post: Post = lambda work: None
         self.is_stalled = False
         """Whether an append may have to wait for a file or for pages."""
-        self.on_stalled: Callable[[bool], None] = lambda is_stalled: None
-        """Called on the writer's thread when a stall begins, and when it ends."""
+        self._on_stalled: Callable[[bool], None] = lambda is_stalled: None
 
     def start(self, post: Post) -> Worker:
         """Work on a thread from now on; `post` runs a function on the writer's thread."""
         self._post = post
         self._worker = Worker("rockgate-allocate", self.step)
         return self._worker
+
+    def notify(self, on_stalled: Callable[[bool], None]) -> None:
+        """Call this on the writer's thread when a stall begins, and when it ends.
+
+        From then on the writer does not wait for long either: a roll is rejected instead.
+        """
+        self._on_stalled = on_stalled
+        self._segments.wait_seconds_max = WAIT_SECONDS_MAX
 
     def wake(self) -> None:
         """Called by the writer when it reaches `prepare_at`."""
@@ -82,7 +91,7 @@ class Allocator:
         is_stalled = self._is_working and self._is_overtaken()
         if is_stalled != self.is_stalled:
             self.is_stalled = is_stalled
-            self.on_stalled(is_stalled)
+            self._on_stalled(is_stalled)
 
     def _is_overtaken(self) -> bool:
         end = self._end()

@@ -30,8 +30,6 @@ _AGAIN_SIZE = 1 << 20
 ROOM_SIZE = 8 << 20
 """Bytes left free before the end of the last segment, or an eighth of it, while the next file is
 missing: new messages wait, so that state changes have room."""
-WAIT_SECONDS_MAX = 0.05
-"""How long a roll waits on the writer's thread for a file that is being created."""
 HASTE_WINDOWS = 4
 """How many windows are populated ahead of a writer in a hurry before a file is created."""
 
@@ -96,6 +94,8 @@ class Segments:
         # that would truncate the one in use.
         self._making = threading.Lock()
         self._is_late = False
+        self.wait_seconds_max = -1.0
+        """How long a roll waits for a file that is being created; forever by default."""
 
     def load(self, flushed: int | None = None) -> None:
         """Map every existing file; all must have the configured size and be contiguous.
@@ -208,10 +208,10 @@ class Segments:
     def roll(self) -> Segment:
         """Start the next segment, which exists already unless the allocator fell behind.
 
-        StoreBusy if the allocator is creating it and the disk takes long. After such an error the
-        next attempts do not wait: the thread has other work.
+        StoreBusy if the allocator is creating it and that takes longer than `wait_seconds_max`.
+        After such an error the next attempts do not wait: the thread has other work.
         """
-        if not self._making.acquire(timeout=0.0 if self._is_late else WAIT_SECONDS_MAX):
+        if not self._making.acquire(timeout=0.0 if self._is_late else self.wait_seconds_max):
             self._is_late = True
             raise StoreBusy("The disk is slow: the next log segment is not ready. Try again later.")
         try:
