@@ -127,6 +127,18 @@ def _keep_up(
     return UpkeepSource(store.steps, steps, delivering)
 
 
+def _attach(store: Store) -> tuple[PollRegistry, Stalls]:
+    """Make what the store notifies, and attach it."""
+    poll_registry, stalls = PollRegistry(), Stalls(store.clock)
+    store.attach(
+        on_append=poll_registry.wake,
+        on_flushed=poll_registry.wake_flushed,
+        on_stalled=stalls.stalled,
+    )
+    poll_registry.follow(store.topics, store.queues)
+    return poll_registry, stalls
+
+
 class Server:
     """All parts of one process. `phase` is starting, ready or stopping."""
 
@@ -159,15 +171,8 @@ class Server:
         resources.callback(threads.close)
         store, folds, remoting_folds = await self._open(resources, data_dir, host, threads)
         self._failing = lambda: str(store.syncs.failure or "")
-        poll_registry = PollRegistry()
-        stalls = Stalls(store.clock)
-        store.attach(
-            on_append=poll_registry.wake,
-            on_flushed=poll_registry.wake_flushed,
-            on_stalled=stalls.stalled,
-        )
+        poll_registry, stalls = _attach(store)
         telemetry.sources += [StoreSource(store, stalls), BatchSource(threads)]
-        poll_registry.follow(store.topics, store.queues)
         durability = Durability(store)
         cold_reads = ColdReads(store.residency, store.log)
         identity = identify(data_dir, config.server.node_id)
