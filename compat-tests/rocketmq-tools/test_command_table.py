@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from behaviours import command_table
 from behaviours.command_table import Row, Side
+from bench.peers import jars, rocketmq
 from docs import compatibility
 
+CLIENT = f"rocketmq-tools {jars.version(rocketmq.NAME)}"
 TRACE = "org.apache.rocketmq.tools.command.SubCommandException: failed\n\tat java.lang.Thread\n"
 
 

@@ -196,16 +196,23 @@ def test_groups_are_set(admin: Admin) -> None:
     assert f"from broker [{admin.broker}] in cluster [{CLUSTER}] success" in gone
 
 
-@feature("getBrokerConfig, getNamesrvConfig; updateBrokerConfig, updateNamesrvConfig are refused")
-def test_settings_are_shown_and_not_changed(admin: Admin) -> None:
+@feature("getBrokerConfig, getNamesrvConfig, updateBrokerConfig; updateNamesrvConfig is refused")
+def test_settings_are_shown_and_some_are_changed(admin: Admin) -> None:
     assert ["brokerName", "=", BROKER] in rows(
         admin("getBrokerConfig", "-b", admin.broker), "brokerName"
     )
     assert admin.namesrv in admin("getNamesrvConfig")
-    why = "cannot be changed at run time; set it in the configuration file"
+    change = ("-k", "transactionCheckMax", "-v", "9")
+    assert "success" in admin("updateBrokerConfig", "-b", admin.broker, *change)
+    shown = rows(admin("getBrokerConfig", "-b", admin.broker), "transactionCheckMax")
+    assert shown == [["transactionCheckMax", "=", "9"]]
+    why = "cannot be changed at run time; set"
     change = ("-k", "flushDiskType", "-v", "SYNC_FLUSH")
-    assert f"flushDiskType {why}" in admin("updateBrokerConfig", "-b", admin.broker, *change)
-    assert f"x {why}" in admin("updateNamesrvConfig", "-k", "x", "-v", "y")
+    refused = admin("updateBrokerConfig", "-b", admin.broker, *change)
+    assert f"flushDiskType {why} store.flush" in refused
+    assert f"x {why} it in the configuration file" in admin(
+        "updateNamesrvConfig", "-k", "x", "-v", "y"
+    )
 
 
 @feature("updateKvConfig, deleteKvConfig, updateOrderConf, wipeWritePerm, addWritePerm, allocateMQ")
@@ -234,6 +241,8 @@ def test_a_group_is_set_to_pop(admin: Admin) -> None:
     assert "success" in admin("setConsumeMode", *mode)
 
 
-@feature("haStatus: rejected as unsupported")
-def test_what_is_not_there_is_refused_by_its_number(admin: Admin) -> None:
-    assert "request type 907 not supported" in admin("haStatus", "-b", admin.broker)
+@feature("haStatus; what is not there is refused with the reason")
+def test_what_is_not_there_is_refused_with_the_reason(admin: Admin) -> None:
+    assert ["#SlaveNum", "0"] in rows(admin("haStatus", "-b", admin.broker), "#SlaveNum")
+    refused = admin("getUser", "-b", admin.broker, "-u", "alice")
+    assert "request type 3004 not supported: there are no users and ACLs" in refused

@@ -25,6 +25,7 @@ from rockgate.gateway.kafka.quotas import stored as quotas
 from rockgate.gateway.kafka.quotas.entities import NAME_CHARS_MAX
 from rockgate.gateway.kafka.transactions import changes as transactions
 from rockgate.gateway.kafka.transactions.transaction import Offset, ProducerIdAndEpoch
+from rockgate.gateway.remoting.admin import broker_settings as changed
 from rockgate.gateway.remoting.admin import resent
 from rockgate.gateway.remoting.groups import forbidden
 from rockgate.gateway.remoting.groups import settings as groupsettings
@@ -240,6 +241,10 @@ def forbidden_reads(fold: Any) -> Bodies:
     return keyed(forbidden.TOPIC, items)
 
 
+def broker_settings(fold: Any) -> Bodies:
+    return keyed(changed.TOPIC, [(setting, 2**30) for setting in changed.CHANGEABLE])
+
+
 FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
     "epochs": epochs,
     "topics": topics,
@@ -259,6 +264,7 @@ FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
     "in flight": in_flight,
     "request modes": request_modes,
     "forbidden reads": forbidden_reads,
+    "broker settings": broker_settings,
 }
 LARGEST: Final = {
     "topics": CONFIG_SIZE_MAX + NAME_SIZE_MAX,

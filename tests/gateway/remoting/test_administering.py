@@ -17,9 +17,13 @@ from rockgate.protocol.remoting.bodies.queues import ConsumeStatsList, QueueUnit
 from rockgate.protocol.remoting.codes import ResponseCode
 
 
-def test_settings_are_told_and_not_changed(broker: Client) -> None:
+def test_settings_that_are_read_at_the_start_are_shown_and_not_changed(broker: Client) -> None:
     told = bytes(broker.ask(26).body)
-    assert b"brokerName=rockgate\n" in told
+    host, port = broker.socket.getpeername()
+    assert {b"brokerName=rockgate", b"flushDiskType=ASYNC_FLUSH", b"fileReservedTime=168"} <= {
+        *told.splitlines()
+    }
+    assert f"brokerIP1={host}\nlistenPort={port}\n".encode() in told
     assert broker.ask(25, {}, told).code == 0
     answer = broker.ask(25, {}, b"flushDiskType=SYNC_FLUSH\n")
     assert answer.code == ResponseCode.NO_PERMISSION

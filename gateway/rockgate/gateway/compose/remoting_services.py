@@ -11,6 +11,7 @@ from rockgate.gateway.compose.config import Config
 from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.groups.ownership import GroupOwnership
 from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.remoting.admin.broker_settings import BrokerSettings, ChangedSettings
 from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin, KnownGroups
 from rockgate.gateway.remoting.admin.delays import DelayAdmin
 from rockgate.gateway.remoting.admin.empty_offsets import EmptyOffsetsAdmin
@@ -48,6 +49,7 @@ from rockgate.gateway.visibility.aborted import AbortedBatches
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.system_topics import TRACE_TOPIC
 from rockgate.store.half import HalfMessages
 from rockgate.store.inflight.fold import MessagesInFlight
 from rockgate.store.state.fold import Fold, Journal
@@ -81,6 +83,7 @@ class RemotingFolds:
     in_flight: MessagesInFlight
     modes: RequestModes
     forbidden: ForbiddenReads
+    changed: ChangedSettings
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> RemotingFolds:
@@ -92,6 +95,7 @@ class RemotingFolds:
             in_flight=MessagesInFlight(topics),
             modes=RequestModes(journal),
             forbidden=ForbiddenReads(journal),
+            changed=ChangedSettings(journal),
         )
 
     def all(self) -> list[Fold]:
@@ -103,6 +107,7 @@ class RemotingFolds:
             self.in_flight,
             self.modes.fold,
             self.forbidden.fold,
+            self.changed.fold,
         ]
 
 
@@ -125,7 +130,10 @@ class RemotingServices:
         threads: BatchThreads,
         load: Load,
     ) -> None:
-        self.config = remoting = config.remoting
+        self.config = remoting = folds.changed.over(config.remoting)
+        self.settings = BrokerSettings(
+            configured=config.remoting, changed=folds.changed, facts=_facts(config)
+        )
         self.store = store
         self.folds = folds
         self.poll_registry = poll_registry
@@ -171,6 +179,7 @@ class RemotingServices:
             store_host=store_host,
         )
         store.retention.keep(folds.halves)
+        self.settings.on_changed += [self.sender.configure, self.check_backs.configure]
         self._make_pop()
         self._make_admin(groups, cold_reads)
 
@@ -329,3 +338,29 @@ class RemotingServices:
                 groups=groups,
             ),
         )
+
+
+def _facts(config: Config) -> dict[str, str]:
+    """Return what is fixed at the start, by the names that RocketMQ's tools read."""
+    remoting, retention_ms = config.remoting, config.store.retention_ms
+    return {
+        "brokerName": remoting.broker_name,
+        "brokerClusterName": remoting.cluster_name,
+        "brokerId": "0",
+        "brokerRole": "ASYNC_MASTER",
+        "namesrvAddr": remoting.name_servers,
+        "flushDiskType": f"{config.store.flush.upper()}_FLUSH",
+        "fileReservedTime": str(-1 if retention_ms < 0 else retention_ms // 3_600_000),
+        "messageDelayLevel": remoting.delay_levels,
+        "autoCreateTopicEnable": str(config.topics.auto_create).lower(),
+        "defaultTopicQueueNums": str(config.topics.partitions),
+        "autoCreateSubscriptionGroup": "true",
+        "enablePropertyFilter": "true",
+        "enableCalcFilterBitMap": "false",
+        "filterServerNums": "0",
+        "msgTraceTopicName": TRACE_TOPIC,
+        "traceOn": "true",
+        "traceTopicEnable": "true",
+        "slaveReadEnable": "false",
+        "useTLS": "false",
+    }

@@ -24,6 +24,7 @@ from rockgate.gateway.remoting.processors.query import Queries
 from rockgate.gateway.remoting.processors.send import Sends
 from rockgate.gateway.remoting.processors.send_back import RetryRequests
 from rockgate.gateway.remoting.processors.topics import TopicRequests
+from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.server.dispatch import Handle
 from rockgate.gateway.remoting.statistics.fall_behind import FallBehind
 from rockgate.gateway.remoting.statistics.requests import StatisticsRequests
@@ -55,7 +56,8 @@ class Families:
 
 def families(services: RemotingServices, address: str) -> Families:
     """Create the processors of each family; `address` is the advertised one."""
-    config, store, name = services.config, services.store, services.config.broker_name
+    store, name = services.store, services.config.broker_name
+    services.settings.advertise(address)
     topics, clients, puller = services.topics, services.clients, services.puller
     return Families(
         sends=Sends(
@@ -105,7 +107,9 @@ def families(services: RemotingServices, address: str) -> Families:
             puller=puller,
             clients=clients,
         ),
-        broker=BrokerRequests(store=store, config=config, address=address),
+        broker=BrokerRequests(
+            store=store, settings=services.settings, durability=services.durability
+        ),
         statistics=_statistics(services),
         pops=_pops(services),
         assignments=AssignmentRequests(
@@ -176,7 +180,7 @@ def _halves(services: RemotingServices) -> HalfRequests:
 
 def _pulls(services: RemotingServices) -> Pulls:
     config, store = services.config, services.store
-    return Pulls(
+    pulls = Pulls(
         puller=services.puller,
         topics=services.topics,
         queues=store.queues,
@@ -186,11 +190,20 @@ def _pulls(services: RemotingServices) -> Pulls:
         offsets=services.offsets,
         poll_registry=services.poll_registry,
         count_max=config.pull_messages_max,
-        size_max=min(config.pull_bytes_max, config.frame_bytes_max - HEADER_ROOM),
+        size_max=_pull_bytes(config),
         suspend_ms_max=config.suspend_ms_max,
         polls=services.polls,
         got=services.statistics.got,
     )
+    services.settings.on_changed.append(
+        lambda config: pulls.limit(config.pull_messages_max, _pull_bytes(config))
+    )
+    return pulls
+
+
+def _pull_bytes(config: RemotingConfig) -> int:
+    """What a pull may return, so that it fits a frame."""
+    return min(config.pull_bytes_max, config.frame_bytes_max - HEADER_ROOM)
 
 
 def _pops(services: RemotingServices) -> PopRequests:
@@ -205,7 +218,7 @@ def _pops(services: RemotingServices) -> PopRequests:
         poll_registry=services.poll_registry,
         polls=services.polls,
         durability=services.durability,
-        size_max=min(config.pull_bytes_max, config.frame_bytes_max - HEADER_ROOM),
+        size_max=_pull_bytes(config),
         suspend_ms_max=config.suspend_ms_max,
     )
 

@@ -62,6 +62,10 @@ class CheckBacks:
         heapify(self._due)
         halves.on_prepared.append(self.watch)
 
+    def configure(self, config: RemotingConfig) -> None:
+        """Check by other times from now on; what is scheduled stays so until it is checked."""
+        self._config = config
+
     def watch(self, half: Half) -> None:
         """Ask about a half message when its time has come."""
         heappush(self._due, (self._clock.monotonic_ms() + self._wait_ms(half), half.offset))

@@ -22,6 +22,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from rockgate.gateway.remoting.server.caller import Caller
+from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.topics.topic_registry import NO_SENDING, TopicRegistry, check_name
 from rockgate.gateway.storage.durability import Durability
@@ -127,6 +128,10 @@ class Sender:
         self._request_tail = f"CLUSTER\x01{topics.cluster_name}\x02".encode()
         self.on_kind: dict[MessageKind, OnKind] = {}
         """Who takes messages that are not ordinary; without one they are refused."""
+
+    def configure(self, config: RemotingConfig) -> None:
+        """Take messages of another size from now on."""
+        self._body_bytes_max = config.message_bytes_max
 
     def take(self, header: Header, body: Buffer, caller: Caller) -> Taken:
         """Append one message; the result may wait for the disk."""

@@ -5,16 +5,19 @@ Behaviour
   A request for it is answered with success: there is nothing to be triggered.
 
 Departs from RocketMQ
-- Settings are not changed over this wire: 25 with another value is NO_PERMISSION and says why. What
-  can be changed while the server runs are configs of topics and groups.
+- 25 changes what can change while the server runs, and refuses the rest by name (NO_PERMISSION),
+  with nothing changed; RocketMQ accepts every name, and some values that break the broker.
 """
 
 from __future__ import annotations
 
-from rockgate.gateway.remoting.admin.fixed_settings import lines_of, refuse_changes
+from collections.abc import Awaitable
+
+from rockgate.gateway.remoting.admin.broker_settings import BrokerSettings
+from rockgate.gateway.remoting.admin.fixed_settings import lines_of
 from rockgate.gateway.remoting.server.caller import Caller
-from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.server.dispatch import Reply
+from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.queues import HaStatus
 from rockgate.protocol.remoting.codes import ResponseCode
@@ -25,19 +28,21 @@ from rockgate.store.api.store import ReadOnlyStore
 class BrokerRequests:
     """Answers about the broker."""
 
-    def __init__(self, *, store: ReadOnlyStore, config: RemotingConfig, address: str) -> None:
+    def __init__(
+        self, *, store: ReadOnlyStore, settings: BrokerSettings, durability: Durability
+    ) -> None:
         self._store = store
-        self._config = config
-        self._address = address
+        self._settings = settings
+        self._durability = durability
 
     def config(self, command: Command, caller: Caller) -> Reply:
         """26: settings by name, one a line."""
-        return Command(ResponseCode.SUCCESS, body=lines_of(self._settings()))
+        return Command(ResponseCode.SUCCESS, body=lines_of(self._settings.shown()))
 
-    def set_config(self, command: Command, caller: Caller) -> Reply:
-        """25: what it says already is fine, and nothing else is set."""
-        refuse_changes(command.body, self._settings())
-        return Command(ResponseCode.SUCCESS)
+    def set_config(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
+        """25: change settings, all of them or none."""
+        self._settings.change(command.body)
+        return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
     def ha_status(self, command: Command, caller: Caller) -> Reply:
         """907: a master without slaves."""
@@ -47,12 +52,3 @@ class BrokerRequests:
     def tidy_up(self, command: Command, caller: Caller) -> Reply:
         """27, 306, 316, 329: the server does it by itself."""
         return Command(ResponseCode.SUCCESS)
-
-    def _settings(self) -> dict[str, str]:
-        return {
-            "brokerName": self._config.broker_name,
-            "brokerClusterName": self._config.cluster_name,
-            "brokerId": "0",
-            "brokerIP1": self._address,
-            "maxMessageSize": str(self._config.message_bytes_max),
-        }

@@ -136,6 +136,11 @@ class Pulls:
         self._size_max = size_max
         self._suspend_ms_max = suspend_ms_max
 
+    def limit(self, count_max: int, size_max: int) -> None:
+        """Let answers be larger or smaller from now on."""
+        self._count_max = count_max
+        self._size_max = size_max
+
     def pull(self, command: Command, caller: Caller) -> Reply | Later:
         """Answer with what there is, or wait."""
         header = cast(PullHeader, command.header or headers.read(command, PullHeader))
