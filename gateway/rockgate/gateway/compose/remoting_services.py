@@ -179,7 +179,8 @@ class RemotingServices:
             store_host=store_host,
         )
         store.retention.keep(folds.halves)
-        self.settings.on_changed += [self.sender.configure, self.check_backs.configure]
+        for part in (self.sender.configure, self.check_backs.configure):
+            self.settings.on_changed.append(part)
         self._make_pop()
         self._make_admin(groups, cold_reads)
 

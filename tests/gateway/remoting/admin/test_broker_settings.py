@@ -48,9 +48,9 @@ def test_a_change_is_shown_applied_and_in_the_log() -> None:
     world.settings.change(b"transactionCheckMax=9\nmaxMessageSize=1000\n")
     [config] = world.applied
     assert (config.check_times_max, config.message_bytes_max) == (9, 1000)
-    assert world.settings.shown()["transactionCheckMax"] == "9"
+    assert world.settings.current()["transactionCheckMax"] == "9"
     world.reopen()
-    assert world.settings.shown()["maxMessageSize"] == "1000"
+    assert world.settings.current()["maxMessageSize"] == "1000"
     assert world.changed.over(RemotingConfig()).check_times_max == 9
 
 
@@ -65,7 +65,7 @@ def test_what_is_set_back_to_the_configured_value_follows_the_configuration_agai
 def test_what_is_shown_can_be_sent_back_and_changes_nothing() -> None:
     world = SettingsWorld()
     end = world.store.log.end
-    shown = world.settings.shown()
+    shown = world.settings.current()
     world.settings.change("".join(f"{name}={value}\n" for name, value in shown.items()).encode())
     assert (world.applied, world.store.log.end) == ([], end)
 
@@ -103,7 +103,7 @@ def test_an_append_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(StoreFull):
         world.settings.change(b"maxMessageSize=1000")
     assert world.applied == []
-    assert world.settings.shown()["maxMessageSize"] == str(RemotingConfig().message_bytes_max)
+    assert world.settings.current()["maxMessageSize"] == str(RemotingConfig().message_bytes_max)
 
 
 def test_the_body_has_a_bound() -> None:

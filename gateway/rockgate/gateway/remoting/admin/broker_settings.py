@@ -1,4 +1,4 @@
-"""The broker's settings by RocketMQ's names: shown (26), and some changed while it runs (25).
+"""The broker's settings by RocketMQ's names: listed (26), and some changed while it runs (25).
 
 docs/internals/state.md has the shape of the records: what was changed is in the log, and overrides
 the configuration until it is set back to the configured value. A change is all or nothing, and is
@@ -88,7 +88,7 @@ class BrokerSettings:
         host, _, port = address.rpartition(":")
         self._facts = {**self._facts, "brokerIP1": host, "listenPort": port}
 
-    def shown(self) -> dict[str, str]:
+    def current(self) -> dict[str, str]:
         """Return all settings by name."""
         config = self._changed.over(self._configured)
         numbers = {name: str(getattr(config, field)) for name, field in CHANGEABLE.items()}
@@ -104,11 +104,11 @@ class BrokerSettings:
                 ResponseCode.INVALID_PARAMETER,
                 f"Settings are {len(body):,} bytes; the maximum is {BODY_BYTES_MAX:,}.",
             )
-        shown = self.shown()
+        known = self.current()
         changes: dict[str, int | None] = {}
         for line in bytes(body).decode("utf-8", "replace").splitlines():
             name, _, text = (part.strip() for part in line.partition("="))
-            if not name or shown.get(name) == text:
+            if not name or known.get(name) == text:
                 continue
             value = _read(name, text)
             is_configured = value == getattr(self._configured, CHANGEABLE[name])

@@ -37,7 +37,7 @@ class BrokerRequests:
 
     def config(self, command: Command, caller: Caller) -> Reply:
         """26: settings by name, one a line."""
-        return Command(ResponseCode.SUCCESS, body=lines_of(self._settings.shown()))
+        return Command(ResponseCode.SUCCESS, body=lines_of(self._settings.current()))
 
     def set_config(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """25: change settings, all of them or none."""
