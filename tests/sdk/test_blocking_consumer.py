@@ -16,6 +16,7 @@ from tests.waiting import wait_until
 
 from rockgate.sdk import Closed, ConsumerSettings, Message, Received, Start
 from rockgate.sdk.blocking import BlockingConsumer, BlockingProducer
+from rockgate.sdk.consumer.signals import SIGNALS
 
 BEGINNING = ConsumerSettings(start=Start.BEGINNING, rebalance_s=0.5)
 FOUR = [b"m%d" % number for number in range(4)]
@@ -23,7 +24,7 @@ FOUR = [b"m%d" % number for number in range(4)]
 
 @pytest.fixture(scope="module")
 def name_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    settings = ["remoting.delay_levels=1s 1s 1s"]
+    settings = ["remoting.delay_levels=1s 4s 1s"]
     with RunningServer(
         tmp_path_factory.mktemp("blocking"), settings=settings, rocketmq=True
     ) as running:
@@ -67,9 +68,14 @@ def test_a_message_can_be_settled_by_hand(name_server: str) -> None:
         name_server, group="b-settled", topics=["settled"], settings=BEGINNING
     ) as consumer:
         first = next(consumer)
-        consumer.retry(first, after=timedelta(seconds=1))
+        # The second level: 4 s here, where the broker would choose the third, which is 1 s.
+        consumer.retry(first, after=timedelta(seconds=2))
+        assert first.was_settled
         second = next(consumer)
         consumer.ack(second)
+        assert second.was_settled
+        assert consumer.statistics.cached_count == 0
+    assert second.stored_at - first.stored_at >= timedelta(seconds=4)
     assert (first.tries, second.tries) == (1, 2)
 
 
@@ -117,8 +123,34 @@ def test_another_thread_may_close_it_and_whoever_iterates_ends(name_server: str)
     assert ended.wait(20)
     thread.join(20)
     consumer.close()
+    assert next(consumer, None) is None
     with pytest.raises(Closed, match="opened only once"):
         consumer.open()
+
+
+@pytest.mark.row("BLOCK-2")
+def test_run_ends_when_another_thread_closes_it_and_leaves_handlers_of_signals_as_they_were(
+    name_server: str,
+) -> None:
+    send(name_server, "run", b"x")
+    consumer = BlockingConsumer(name_server, group="b-run", settings=BEGINNING)
+    heard = threading.Event()
+
+    @consumer.on("run")
+    def listen(message: Received) -> None:
+        heard.set()
+
+    def close() -> None:
+        heard.wait(20)
+        consumer.close()
+
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+    thread = threading.Thread(target=close)
+    thread.start()
+    consumer.run()
+    thread.join(20)
+    assert heard.is_set()
+    assert {each: signal.getsignal(each) for each in SIGNALS} == before
 
 
 @pytest.mark.row("BLOCK-1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import threading
 from collections.abc import Iterator, Sequence
@@ -39,7 +40,7 @@ from rockgate.sdk.blocking import (
     BlockingPullConsumer,
 )
 from rockgate.sdk.blocking import admin as admin_faces
-from rockgate.sdk.blocking.face import OnLoop, Waiting
+from rockgate.sdk.blocking.face import Face, OnLoop, Waiting
 from rockgate.sdk.producer.producer import Producer
 
 numbers = count()
@@ -130,6 +131,10 @@ def test_batches_are_polled_committed_and_sought_without_a_loop(
         assert [each.body for each in consumer.poll(30)] == [b"a", b"b", b"c"]
         with pytest.raises(ValueError, match="Offset must be 0 to 3, not 9"):
             consumer.seek(queue, 9)
+        consumer.seek(queue, 1)
+        assert consumer.position(queue) == 1
+        consumer.seek_to_end(queue)
+        assert consumer.position(queue) == 3
     with pytest.raises(Closed):
         consumer.poll()
 
@@ -232,3 +237,25 @@ def test_a_message_is_given_up_without_a_loop(name_server: str, topic: str) -> N
     with BlockingAdmin(name_server) as admin:
         (bounds,) = admin.topics.bounds("%DLQ%faced-dead")
     assert bounds.max_offset == 1
+
+
+@pytest.mark.row("BLOCK-1")
+def test_a_plain_call_is_made_on_the_loop_that_it_belongs_to() -> None:
+    class Inner:
+        async def open(self) -> None: ...
+
+        async def close(self) -> None: ...
+
+        def thread(self) -> threading.Thread:
+            assert asyncio.get_running_loop().is_running()
+            return threading.current_thread()
+
+    class InnerFace(Face):
+        def __init__(self) -> None:
+            self.inner = Inner()
+            super().__init__(self.inner)
+
+        thread = OnLoop(Inner.thread)
+
+    with InnerFace() as face:
+        assert face.thread() is not threading.current_thread()

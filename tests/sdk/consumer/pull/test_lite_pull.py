@@ -197,8 +197,16 @@ async def test_queues_are_assigned_by_hand(name_server: str, topic: str, group: 
         assert await consumer.poll(0.5) == []
         with pytest.raises(SdkError, match="assigned by hand"):
             await consumer.subscribe(topic)
+        elsewhere = await send_to_one(name_server, f"{topic}-2", 1)
+        await consumer.assign([elsewhere])
+        assert consumer.assignment() == [elsewhere]
         with pytest.raises(SdkError, match="is not read by this consumer"):
             consumer.position(queue)
+    async with LitePullConsumer(
+        name_server, group=group, topics=[topic], settings=BY_HAND
+    ) as subscribed:
+        with pytest.raises(SdkError, match="Topics are subscribed"):
+            await subscribed.assign([queue])
 
 
 @pytest.mark.row("LITE-4")
