@@ -11,7 +11,7 @@ from faststream import FastStream, TestApp
 from pydantic import BaseModel
 
 from rockgate.sdk import Consumer, ConsumerSettings, Message, Producer, Received, Start
-from rockgate.sdk.faststream import RocketBroker
+from rockgate.sdk.faststream import RocketBroker, RocketSubscriber
 
 BEGINNING = ConsumerSettings(start=Start.BEGINNING, rebalance_s=0.5, tries_max=2)
 numbers = count()
@@ -43,6 +43,14 @@ async def some_of(name_server: str, topic: str, tags: str, count: int) -> list[R
                 if len(found) == count:
                     break
     return found
+
+
+def done_count(subscriber: RocketSubscriber) -> int:
+    """How many messages were acknowledged."""
+    assert subscriber.consumer is not None
+    topics = subscriber.consumer.statistics.topics
+    found = topics.get(subscriber.config.topic)
+    return found.ok_count if found else 0
 
 
 @asynccontextmanager

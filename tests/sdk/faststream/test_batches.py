@@ -11,7 +11,7 @@ import pytest
 from faststream import AckPolicy, BaseMiddleware, Context
 from faststream.exceptions import NackMessage, RejectMessage, SetupError
 from faststream.specification import AsyncAPI
-from tests.sdk.faststream.applications import BEGINNING, Order, running, send, some_of
+from tests.sdk.faststream.applications import BEGINNING, Order, done_count, running, send, some_of
 from tests.waiting import until
 
 from rockgate.sdk import Closed, Received
@@ -89,11 +89,18 @@ async def test_a_batch_is_acknowledged_as_a_whole(
     ],
 )
 async def test_what_a_handler_fails_comes_again_message_by_message_or_not_at_all(
-    error: Exception, policy: AckPolicy, comes_again: bool, broker: RocketBroker, topic: str
+    error: Exception,
+    policy: AckPolicy,
+    comes_again: bool,
+    broker: RocketBroker,
+    name_server: str,
+    topic: str,
 ) -> None:
+    is_dead = policy is AckPolicy.REJECT_ON_ERROR or isinstance(error, RejectMessage)
     tries: list[tuple[int, int]] = []
+    subscriber = broker.subscriber(topic, "new", batch=True, ack_policy=policy)
 
-    @broker.subscriber(topic, "new", batch=True, ack_policy=policy)
+    @subscriber
     async def handle(orders: list[Order], message: Annotated[RocketBatch, Context()]) -> None:
         raws = message.raw_message
         tries.extend((order.number, raw.tries) for order, raw in zip(orders, raws, strict=True))
@@ -104,8 +111,10 @@ async def test_what_a_handler_fails_comes_again_message_by_message_or_not_at_all
     await send_orders(broker, topic)
     async with running(broker):
         await until(lambda: len(tries) >= 5, "all have come")
-        if comes_again:
-            await until(lambda: len(tries) == 10, "all have come again")
+        if is_dead:
+            await some_of(name_server, f"%DLQ%{broker.group}", "*", 5)
+        else:
+            await until(lambda: done_count(subscriber) == 5, "all are acknowledged", 60)
     again = [(number, 2) for number in range(5)] if comes_again else []
     assert sorted(tries, key=lambda each: each[::-1]) == [(n, 1) for n in range(5)] + again
 

@@ -30,7 +30,7 @@ from rockgate.sdk import (
 from rockgate.sdk.consumer.broker_calls import BrokerCalls, Pulled
 
 SETTINGS = LitePullSettings(start=Start.BEGINNING, rebalance_s=0.3)
-BY_HAND = LitePullSettings(start=Start.BEGINNING, auto_commit=False)
+BY_HAND = LitePullSettings(start=Start.BEGINNING, auto_commit=False, auto_commit_s=1.0)
 numbers = count()
 
 
@@ -286,6 +286,8 @@ async def test_commits_by_hand_are_the_only_ones(name_server: str, topic: str, g
     async with LitePullConsumer(name_server, group=group, settings=BY_HAND) as consumer:
         await consumer.assign([queue])
         await read(consumer, 5, count_max=1)
+        await consumer.poll(1.1)
+        await consumer.poll(0)
         assert await consumer.committed(queue) is None
         await consumer.commit({queue: 2})
         assert await consumer.committed(queue) == 2
