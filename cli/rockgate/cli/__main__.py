@@ -12,9 +12,9 @@ from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 
 CLI_MODULES = ("cramjam", "crc32c", "rich", "typer")
-"""What the extra `cli` brings, and no command does without."""
+"""What the extra `cli` installs, and every command needs."""
 SERVER_MODULES = ("uvloop",)
-"""What the extra `server` brings besides, for `SERVER_COMMANDS`."""
+"""What the extra `server` installs in addition, for `SERVER_COMMANDS`."""
 SERVER_COMMANDS = ("serve", "namesrv")
 YOUNG_OBJECTS = 100_000
 """How many new objects cause a garbage collection; Python's 700 cause hundreds while modules are
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _run_without_extra(arguments: list[str], missing: list[str]) -> None:
-    """Answer what can be answered; return if that takes an extra."""
+    """Handle what needs no extra; return for everything else."""
     if arguments == ["--version"]:
         sys.stdout.write(f"rockgate {_version()}\n")
     elif arguments in (["--help"], ["-h"]):

@@ -1,4 +1,4 @@
-"""What can go wrong in a job, as a user reads it.
+"""The errors of jobs, as users read them.
 
     PipelineError
     ├── NotInstalled      pyspark, a JDK or Spark's Kafka connector is missing
@@ -15,7 +15,7 @@ Each message is a clause that names the values and, where there is one, the next
 
 
 class PipelineError(Exception):
-    """The root; `status` is what the process ends with."""
+    """The base class; `status` is the exit status."""
 
     status = 1
 
@@ -52,7 +52,7 @@ class Stopped(PipelineError):
     """The job was stopped early; the message says what is left to do."""
 
     status = 130
-    """As a shell has it for a command that Ctrl-C ended."""
+    """A shell's status for a command that was ended by Ctrl-C."""
 
 
 class JobFailed(PipelineError):

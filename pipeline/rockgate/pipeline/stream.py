@@ -42,7 +42,7 @@ class Stopping:
         self._urgently = threading.Event()
 
     def request(self) -> None:
-        """Ask for the end."""
+        """Request the end."""
         (self._urgently if self._requested.is_set() else self._requested).set()
 
     @property
@@ -52,11 +52,11 @@ class Stopping:
 
     @property
     def is_urgent(self) -> bool:
-        """Whether to end without regard to the step."""
+        """Whether to end without waiting for the step."""
         return self._urgently.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Pause, but not longer than until the end is wished for."""
+        """Pause, until the end is requested at the latest."""
         return self._requested.wait(max(seconds, 0))
 
 
@@ -89,12 +89,12 @@ class Pace:
     every: str = "5 seconds"
 
     def trigger(self) -> dict[str, Any]:
-        """As Spark takes it."""
+        """The trigger for Spark."""
         return {"processingTime": self.every} if self.is_following else {"availableNow": True}
 
 
 class _Gate:
-    """Hands batches to the step until the end is wished for."""
+    """Hands batches to the step until the end is requested."""
 
     def __init__(self, step: Step, stopping: Stopping) -> None:
         self._step = step
@@ -153,7 +153,7 @@ def _run_stream(
     reporter: Reporter,
     stopping: Stopping,
 ) -> bool:
-    """Run it; say whether it came to its end by itself."""
+    """Run it; returns whether it ended by itself."""
     from pyspark.errors import PySparkException
 
     gate, watch = _Gate(step, stopping), _Watch(reporter)
@@ -163,7 +163,7 @@ def _run_stream(
         writer = frame.writeStream.foreachBatch(function).option("checkpointLocation", checkpoint)
         query = writer.trigger(**pace.trigger()).start()
         is_lost = is_broken_off = False
-        # What has an end comes to it by itself after a wish: with its last step or at the gate.
+        # A bounded stream ends by itself once requested: with its last step, or before the next.
         try:
             while query.isActive:
                 if steering:

@@ -32,7 +32,7 @@ class Background:
         return self._thread is not None
 
     def acquire(self) -> None:
-        """One user more; the first starts it."""
+        """Add a user; the first one starts the loop."""
         with self._lock:
             self._user_count += 1
             if self._thread is None:
@@ -43,7 +43,7 @@ class Background:
                 self._thread.start()
 
     def release(self) -> None:
-        """One user less; the last ends it."""
+        """Remove a user; the last one stops the loop."""
         with self._lock:
             self._user_count -= 1
             if self._user_count or self._loop is None or self._thread is None:
@@ -55,7 +55,7 @@ class Background:
         thread.join(JOIN_S)
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run it there; the future may be waited for in any other thread."""
+        """Run a coroutine on the loop; any other thread may wait for the future."""
         try:
             self.check_thread()
             # Under the lock, because a loop that is ending drops new calls silently.
@@ -68,12 +68,12 @@ class Background:
             raise
 
     def check_thread(self) -> None:
-        """Refuse to wait on the loop for the loop."""
+        """Refuse a call from the loop's own thread: it would wait for itself."""
         if threading.current_thread() is self._thread:
             raise SdkError("Blocking calls from the SDK's event loop would deadlock.")
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run it there and wait."""
+        """Run a coroutine on the loop and wait for its result."""
         future = self.submit(coroutine)
         try:
             return future.result()

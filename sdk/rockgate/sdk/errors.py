@@ -35,7 +35,7 @@ REMARK_MAX: Final = 1000
 
 
 class ErrorCode(IntEnum):
-    """What failed on our side, by RocketMQ's own numbers."""
+    """Codes of client-side errors, as in RocketMQ's client."""
 
     CONNECT_BROKER = 10001
     ACCESS_BROKER_TIMEOUT = 10002
@@ -51,7 +51,7 @@ class SdkError(Exception):
 
 
 class InvalidMessage(SdkError, ValueError):
-    """No broker would take it; nothing was sent."""
+    """No broker would accept it; nothing was sent."""
 
     code = ResponseCode.MESSAGE_ILLEGAL
 
@@ -63,7 +63,7 @@ class NotSupported(SdkError):
 
 
 class NoNameServer(SdkError, ValueError):
-    """No address was given to ask for routes."""
+    """No address of a name server was given."""
 
     code = ErrorCode.NO_NAME_SERVER
 
@@ -77,7 +77,7 @@ class NoRoute(SdkError):
 
 
 class Overloaded(SdkError):
-    """Too many requests wait for their turn; nothing was sent."""
+    """Too many requests are queued; nothing was sent."""
 
     code = ResponseCode.SYSTEM_BUSY
 
@@ -97,13 +97,13 @@ class NotRocketMQ(Unreachable):
 
 
 class TimedOut(SdkError, TimeoutError):
-    """No answer in time."""
+    """No response in time."""
 
     code = ErrorCode.ACCESS_BROKER_TIMEOUT
 
 
 class Refused(SdkError):
-    """The peer answered with an error. Its remark is printed on one line, and truncated."""
+    """The peer responded with an error. Its remark is printed on one line, and truncated."""
 
     def __init__(self, what: str, code: int, remark: str | None) -> None:
         text = (remark or "no remark")[:REMARK_MAX]

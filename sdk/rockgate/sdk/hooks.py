@@ -34,7 +34,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class SendKind(Enum):
-    """What is sent. A delay tells more than a transaction, if a message has both."""
+    """The kind of a send. A message with a delay and a transaction counts as delayed."""
 
     NORMAL = "normal"
     HALF = "half"
@@ -83,7 +83,7 @@ class Ended:
     transaction_id: str
     tag: str | None
     keys: str | None
-    """All of them, with spaces between."""
+    """All keys, separated by spaces."""
     store_host: str
     """The broker that has the half message."""
     outcome: Outcome
@@ -94,13 +94,13 @@ class SendHook:
     """Is notified of sends; override the methods of interest."""
 
     def before_send(self, sending: Sending) -> None:
-        """Something will be sent. What this raises forbids it."""
+        """Called before a send; an exception prevents it."""
 
     def after_send(self, sending: Sending) -> None:
-        """It was sent, or not: `results`, or `error`."""
+        """Called after a send, with `results` or `error` set."""
 
     def after_end(self, ended: Ended) -> None:
-        """The outcome of a local transaction was sent to a broker."""
+        """Called when the outcome of a local transaction was sent to a broker."""
 
 
 class ConsumeKind(Enum):
@@ -108,7 +108,7 @@ class ConsumeKind(Enum):
 
     SUCCESS = "success"
     FAILED = "failed"
-    """The listener wants some of them again."""
+    """The listener asked for some of them to be redelivered."""
     TIME_OUT = "time-out"
     """It took longer than the consume time-out, however it ended."""
     EXCEPTION = "exception"
@@ -128,7 +128,7 @@ class Consuming:
     ) -> None:
         self.group = group
         self.messages = messages
-        """Of one topic and one queue."""
+        """All of one topic and one queue."""
         self.is_iterated = is_iterated
         """Whether the messages were iterated or polled, and not given to a listener."""
         self.kind: ConsumeKind | None = None
@@ -149,20 +149,20 @@ class ConsumeHook:
         return messages
 
     def before_consume(self, consuming: Consuming) -> None:
-        """A listener will be called."""
+        """Called before a listener."""
 
     def after_consume(self, consuming: Consuming) -> None:
-        """It has ended, well or not."""
+        """Called after a listener, whatever its outcome."""
 
 
 class RpcHook(Protocol):
     """Is notified of requests to name servers and brokers, and of their responses."""
 
     def before_request(self, address: str, code: int, fields: Fields, body: Buffer) -> None:
-        """A request will leave; its fields may be added to."""
+        """Called before a request is sent; fields may be added."""
 
     def after_response(self, address: str, code: int, answer: Command) -> None:
-        """Its answer came."""
+        """Called with its response."""
 
 
 def begin(hooks: Sequence[SendHook], sending: Sending) -> None:
@@ -177,7 +177,7 @@ def begin(hooks: Sequence[SendHook], sending: Sending) -> None:
 
 
 def end(hooks: Sequence[SendHook], sending: Sending) -> None:
-    """Tell all of them, the last first."""
+    """Notify all hooks, the last first."""
     for hook in reversed(hooks):
         try:
             hook.after_send(sending)
@@ -186,7 +186,7 @@ def end(hooks: Sequence[SendHook], sending: Sending) -> None:
 
 
 def notify_ended(hooks: Sequence[SendHook], ended: Ended) -> None:
-    """Tell all of them how a transaction ended."""
+    """Notify all hooks of a transaction's outcome."""
     for hook in hooks:
         try:
             hook.after_end(ended)
@@ -218,7 +218,7 @@ def begin_consume(hooks: Sequence[ConsumeHook], consuming: Consuming) -> None:
 
 
 def end_consume(hooks: Sequence[ConsumeHook], consuming: Consuming) -> None:
-    """Tell all of them, the last first."""
+    """Notify all hooks, the last first."""
     for hook in reversed(hooks):
         try:
             hook.after_consume(consuming)

@@ -38,7 +38,7 @@ RETRY_COUNTS: Final = frozenset((names.RECONSUME_TIME, names.MAX_RECONSUME_TIMES
 """Only messages of retry topics have these; they travel in the request's header."""
 CHECKED_TOPICS_MAX: Final = 4096
 _checked_topics: Final[set[str]] = set()
-"""Names that were found good: one topic is sent to many times."""
+"""Names that were validated before: one topic is sent to many times."""
 
 
 class _Addressed(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Message(_Addressed, frozen=True, kw_only=True):
 
     tag: str | None = None
     keys: Sequence[str] = ()
-    """By these it can be looked up."""
+    """Keys by which it can be looked up."""
     properties: Mapping[str, str] = {}
     delay: Delay | None = None
     flag: int = 0
@@ -71,7 +71,7 @@ def check_topic(topic: str) -> None:
 
 
 def check(message: Message, body_size_max: int) -> None:
-    """Refuse what no broker would take."""
+    """Refuse what no broker would accept."""
     topic, body = message.topic, message.body
     if topic not in _checked_topics:
         check_topic(topic)
@@ -100,7 +100,7 @@ def check(message: Message, body_size_max: int) -> None:
 def pack(
     message: Message, message_id: str, now_ms: int, more: Mapping[str, str] | None = None
 ) -> str:
-    """The properties of a message as they travel, with more than the application's."""
+    """The properties of a message on the wire, with more than the application's."""
     text = f"UNIQ_KEY\x01{message_id}\x02WAIT\x01true\x02"
     if message.properties or more or message.tag or message.keys or message.delay is not None:
         found = {
@@ -131,7 +131,7 @@ def pack(
 
 
 def retry_counts(message: Message) -> tuple[int, int | None]:
-    """How often a message of a retry topic was tried, and how often it may be."""
+    """How often a message of a retry topic was retried, and how often it may be."""
     if not message.properties or not message.topic.startswith(RETRY_PREFIX):
         return 0, None
     found: list[int | None] = []

@@ -17,7 +17,7 @@ REPLY_SUFFIX: Final = "_REPLY_TOPIC"
 
 
 def wrap(namespace: str, name: str) -> str:
-    """The name of a topic or group as it travels."""
+    """The name of a topic or group on the wire."""
     if not namespace or name.startswith(SYSTEM_PREFIXES) or name.endswith(REPLY_SUFFIX):
         return name
     prefix = next((each for each in PREFIXES if name.startswith(each)), "")

@@ -32,9 +32,9 @@ from rockgate.sdk.namespaces import unwrap, unwrap_queue
 from rockgate.sdk.results import Queue
 
 INFLATED_SIZE_MAX: Final = 64 << 20
-"""What one compressed body may become."""
+"""The maximum size of a decompressed body."""
 MS_DIGITS_MAX: Final = 14
-"""Of milliseconds that a calendar has."""
+"""More digits are no milliseconds since 1970 that a datetime can hold."""
 NOWHERE: Final = pack_host(bytes(4), 0)
 
 
@@ -80,7 +80,7 @@ class Received:
         self._raw = raw
         self._settlement = settlement
         self.namespace = namespace
-        """What the application does not see of topics' names."""
+        """The namespace, which the application does not see in names."""
         self._body: bytes | None = None
         self._properties: dict[str, str] | None = None
         self.source = queue
@@ -258,7 +258,7 @@ class Received:
             await self._give_back(settling.retry(self, after))
 
     async def dead_letter(self) -> None:
-        """Try it no more: it goes to the group's dead letters at once."""
+        """Do not deliver it again: it goes to the group's dead letters at once."""
         settling = self._settling
         if not self.was_settled:
             await self._give_back(settling.dead_letter(self))
@@ -323,7 +323,7 @@ def _envelope(data: Buffer, at: int) -> Entry:
 
 
 def _number(text: str) -> int | None:
-    """A number as a property has it; None if it is none, or more than a time has digits."""
+    """The number in a property; None if it is no number, or longer than a time in milliseconds."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= MS_DIGITS_MAX
     return int(text) if is_number else None
 

@@ -19,7 +19,7 @@ class Queue(msgspec.Struct, frozen=True, order=True):
 
 
 class SendStatus(IntEnum):
-    """How safe a message is that was stored."""
+    """How safely a message was stored."""
 
     OK = ResponseCode.SUCCESS
     FLUSH_DISK_TIMEOUT = ResponseCode.FLUSH_DISK_TIMEOUT
@@ -32,15 +32,15 @@ class SendResult(msgspec.Struct, frozen=True, kw_only=True):
 
     status: SendStatus
     message_id: str
-    """Made here before it was sent."""
+    """Assigned by this client before it was sent."""
     offset_message_id: str
-    """Where it lies, as its broker says it."""
+    """Its physical location, from the broker's response."""
     queue: Queue
     offset: int
     transaction_id: str | None = None
     recall_handle: str | None = None
     region: str | None = None
-    """The broker's, as it says."""
+    """From the broker's response."""
 
 
 class Outcome(IntEnum):

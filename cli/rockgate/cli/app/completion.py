@@ -19,7 +19,7 @@ Names = Callable[["Cluster"], Coroutine[Any, Any, list[str]]]
 
 
 def topics(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Topics whose names begin so."""
+    """Topics whose names begin with this."""
 
     async def names(cluster: Cluster) -> list[str]:
         view = await cluster.metadata()
@@ -29,7 +29,7 @@ def topics(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def groups(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Groups whose names begin so."""
+    """Groups whose names begin with this."""
 
     async def names(cluster: Cluster) -> list[str]:
         from rockgate.cli.client.admin.groups import list_groups

@@ -14,7 +14,7 @@ def quiet(params: list[Any]) -> list[Any]:
 
 
 def quieted(command: Any) -> Any:
-    """Do so in a command and in all below it, as often as they are asked: `--help` is made late."""
+    """Do so in a command and its subcommands, each time they are listed: `--help` is built late."""
     asked = command.get_params
 
     def get_params(ctx: Any) -> list[Any]:

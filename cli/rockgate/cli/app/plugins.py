@@ -15,7 +15,7 @@ from rockgate.cli.app.flags import quiet, quieted
 
 GROUP = "rockgate.commands"
 PANEL = "More"
-"""Where the help lists them: after the gateway's own panels."""
+"""The panel of the help that lists them: after the built-in ones."""
 
 
 def found(name: str) -> EntryPoint | None:
@@ -31,7 +31,7 @@ class Rooms(TyperGroup):
         return quiet(super().get_params(ctx))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command by its name; the gateway's own win."""
+        """A command by its name; built-in ones take precedence."""
         own = super().get_command(ctx, cmd_name)
         entry = found(cmd_name) if own is None else None
         if entry is None:

@@ -126,7 +126,7 @@ def run_both(
     timeout: str,
     is_json: bool = False,
 ) -> T:
-    """The same with both listeners of a server; each is dialled when it is first asked."""
+    """The same with both listeners of a server; each is connected to on first use."""
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.text import values
@@ -145,7 +145,7 @@ def run_both(
 
 
 def remoting_address(broker: str | None, server: str) -> Address:
-    """Where RocketMQ's listener is: as given, or on the host of Kafka's."""
+    """The address of RocketMQ's listener: as given, or on the host of Kafka's."""
     from rockgate.cli.client.remoting.connection import PORT
     from rockgate.cli.text import values
     from rockgate.gateway.net.address import Address
@@ -223,7 +223,7 @@ def finish(
 
 
 def fail(errors: list[ClientError], found: Mapping[str, Any], *, is_json: bool) -> NoReturn:
-    """Say what went wrong and end the command."""
+    """Print the error and exit."""
     from rockgate.cli.client.kafka.errors import Unreachable
     from rockgate.cli.text import tables
 
@@ -236,13 +236,13 @@ def fail(errors: list[ClientError], found: Mapping[str, Any], *, is_json: bool) 
 
 
 def usage(problem: str) -> NoReturn:
-    """End the command with a usage error; `problem` is a sentence."""
+    """Exit with a usage error; `problem` is a sentence."""
     say(f"rockgate: {problem}", err=True)
     raise typer.Exit(USAGE_STATUS)
 
 
 def checked(what: str, read: Callable[[Any], T], given: Any) -> T:
-    """What `read` makes of an option; a ValueError, a clause, ends the command."""
+    """The parsed value of an option; a ValueError, whose text is a clause, ends the command."""
     try:
         return read(given)
     except ValueError as error:
@@ -250,7 +250,7 @@ def checked(what: str, read: Callable[[Any], T], given: Any) -> T:
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask before something that cannot be undone, where a person sits at the terminal."""
+    """Ask for confirmation before something that cannot be undone, on a terminal."""
     if is_sure or not sys.stdin.isatty():
         return
     if not typer.confirm(question, err=True):

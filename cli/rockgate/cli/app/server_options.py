@@ -72,7 +72,7 @@ def flags(
     advertise_remoting: str | None,
     log_level: str | None,
 ) -> dict[str, tuple[str, str | None]]:
-    """Which setting each flag gives, and the text it was given."""
+    """The setting of each flag, and its value as text."""
     return {
         "--data-dir": ("server.data_dir", data_dir),
         "--kafka": ("kafka.listen", kafka),
@@ -91,7 +91,7 @@ def gathered(
     flags: dict[str, tuple[str, str | None]],
     pairs: Sequence[str],
 ) -> Gathered:
-    """The configuration in effect for this command line; ends the command where there is none."""
+    """The configuration in effect for this command line; exits if it is invalid."""
     try:
         file = config or (Path(name) if (name := os.environ.get(CONFIG_VARIABLE)) else None)
         return gather(

@@ -1,4 +1,4 @@
-"""`rockgate cluster`: its brokers, what they serve, and where they keep things."""
+"""`rockgate cluster`: brokers, supported APIs and log directories."""
 
 from __future__ import annotations
 

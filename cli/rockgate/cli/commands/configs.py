@@ -1,4 +1,4 @@
-"""`rockgate configs`: what topics, brokers and groups are set to, and changing it."""
+"""`rockgate configs`: shows and changes the configs of topics, brokers and groups."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def _time(text: str) -> int:
 
 
 def _shower(text: str | None, *, keys: bool, headers: bool, is_json: bool, is_raw: bool) -> Show:
-    """How a record is printed: as it is, but for a terminal unless that is asked for."""
+    """How a record is printed: raw, but escaped on a terminal unless --raw is given."""
     show = _bytes_of(text, keys=keys, headers=headers, is_json=is_json)
     return show if is_raw or _is_redirected() else harmless(show, is_json=is_json)
 

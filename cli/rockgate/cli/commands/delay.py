@@ -1,4 +1,4 @@
-"""`rockgate delay`: messages that wait for their time."""
+"""`rockgate delay`: delayed messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ app = typer.Typer(
 )
 
 LOOKED_MAX: Final = 100_000
-"""How many are read without being asked to: it takes about a second."""
+"""How many are read without --exact: it takes about a second."""
 LIMIT_MAX: Final = 999
 
 LIST_EXAMPLES = """

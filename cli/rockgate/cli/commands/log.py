@@ -304,7 +304,7 @@ def _print_report(report: Report, config: Config) -> None:
 
 
 def _outlook(report: Report, config: Config) -> Iterator[str]:
-    """What a start comes to, and what can be done about it."""
+    """The outcome of a start, and how to repair what prevents it."""
     if report.owner is not None:
         yield f"Process {report.owner} is using the directory; no start was tried."
         return

@@ -229,7 +229,7 @@ def _reader(
     timestamp: str | None,
     null_value: bool,
 ) -> Callable[[bytes], Outgoing]:
-    """How bytes become a record: by JSON, or by the options that all records share."""
+    """How bytes are parsed into a record: as JSON, or by options common to all records."""
     from functools import partial
 
     from rockgate.cli.text import records
@@ -261,7 +261,7 @@ def _reader(
 
 
 def _encoded(text: str) -> bytes:
-    """The bytes that a word of the command line was made of, whatever they are."""
+    """The original bytes of a command-line argument, even if they are not UTF-8."""
     import os
 
     return os.fsencode(text)

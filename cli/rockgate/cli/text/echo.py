@@ -1,4 +1,4 @@
-"""What a command says to a person: a line at a time, and nothing that a terminal would obey."""
+"""Prints lines for people, without control sequences that a terminal would interpret."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class Meter:
             self._show(f"\r\x1b[K{self.text()}")
 
     def text(self) -> str:
-        """How much, and how fast."""
+        """The totals and the rate."""
         seconds = max(self._clock() - self._started, 1e-3)
         return (
             f"{self._word} {self.record_count:,} records, {size_text(self.size)}"
@@ -165,7 +165,7 @@ class Meter:
         )
 
     def clear(self) -> None:
-        """Take the line away again."""
+        """Erase the line."""
         if self._is_visible:
             self._show("\r\x1b[K")
 

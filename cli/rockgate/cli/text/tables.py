@@ -69,7 +69,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str 
     with target.capture() as printed:
         target.print(grid)
     for line in printed.get().splitlines():
-        # Cells are harmless already, and what is bold in a heading is to be obeyed.
+        # Cells are escaped already; markup in headings is meant.
         typer.echo(line.rstrip())
 
 

@@ -22,7 +22,7 @@ MILLISECONDS_MAX: Final = 1 << 53
 
 
 def addresses(text: str, default_port: int = DEFAULT_PORT) -> list[Address]:
-    """`HOST:PORT`, several of them after commas; a port that is not said is Kafka's."""
+    """`HOST:PORT`, several separated by commas; the default port is Kafka's."""
     found = []
     for part in filter(None, (each.strip() for each in text.split(","))):
         has_port = re.search(r":\d+$", part) is not None and not part.endswith("]")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Client(Protocol):
-    """What an admin client is asked; it raises PipelineErrors."""
+    """The admin requests that jobs make; failures raise PipelineErrors."""
 
     def close(self) -> None: ...
     def check(self) -> None: ...
@@ -67,7 +67,7 @@ class Admin:
     # Topics
 
     def check(self) -> None:
-        """Nothing, if a Kafka server answers; NotReachable otherwise."""
+        """Check that a Kafka server responds; NotReachable otherwise."""
         self._client.check()
 
     def topic_names(self) -> set[str]:
@@ -75,7 +75,7 @@ class Admin:
         return self._client.topic_names()
 
     def topics(self, topics: Topics) -> dict[str, int]:
-        """How many partitions each of the topics that are meant has; UnknownTopic if none is."""
+        """The partition counts of the selected topics; UnknownTopic if there are none."""
         if topics.names:
             return self.partition_counts(topics.names)
         found = self._client.matching(topics.pattern)
@@ -123,7 +123,7 @@ class Admin:
         return self._client.groups()
 
     def group_offsets(self, group: str) -> Offsets:
-        """Where a group has committed; empty for one that has not."""
+        """The committed offsets of a group; empty if there are none."""
         return self._client.group_offsets(group)
 
 

@@ -40,7 +40,7 @@ class JvmClient:
     # Topics
 
     def check(self) -> None:
-        """Nothing, if a Kafka server answers; NotReachable otherwise."""
+        """Check that a Kafka server responds; NotReachable otherwise."""
         self._get(self._client.describeCluster().clusterId())
 
     def topic_names(self) -> set[str]:
@@ -103,7 +103,7 @@ class JvmClient:
         return {each.groupId() for each in self._get(self._client.listConsumerGroups().all())}
 
     def group_offsets(self, group: str) -> Offsets:
-        """Where a group has committed; empty for one that has not."""
+        """The committed offsets of a group; empty if there are none."""
         asked = self._client.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata()
         found = self._get(asked)
         return {

@@ -106,7 +106,7 @@ class KafkaPythonClient:
     # Topics
 
     def check(self) -> None:
-        """Nothing, if a Kafka server answers; NotReachable otherwise."""
+        """Check that a Kafka server responds; NotReachable otherwise."""
         self._call(self._client.describe_cluster)
 
     def topic_names(self) -> set[str]:
@@ -165,7 +165,7 @@ class KafkaPythonClient:
         return {each["group_id"] for each in self._call(self._client.list_groups)}
 
     def group_offsets(self, group: str) -> Offsets:
-        """Where a group has committed; empty for one that has not."""
+        """The committed offsets of a group; empty if there are none."""
         found = self._call(lambda: self._client.list_group_offsets(group)).get(group, {})
         return {
             (at.topic, at.partition): each.offset for at, each in found.items() if each.offset >= 0

@@ -41,7 +41,7 @@ def check_topics(cluster: Cluster, names: Sequence[str], flag: str = "--bootstra
 
 
 def _asked(cluster: Cluster, names: Sequence[str], flag: str) -> set[str]:
-    """The topics of `names` that there are, by the first of the addresses that answers."""
+    """Those of `names` that exist, according to the first address that responds."""
     is_plain = cluster.options.get("security.protocol", _PLAIN).upper() == _PLAIN
     reasons = []
     for host, port in _addresses(cluster.bootstrap, flag):

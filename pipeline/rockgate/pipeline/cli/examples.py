@@ -1,4 +1,4 @@
-"""What `--help` shows below a job's flags: how it is called."""
+"""Examples that `--help` shows below a job's flags."""
 
 ARCHIVE_EXAMPLES = """
 [bold]Examples[/bold]

@@ -1,4 +1,4 @@
-"""The flags that jobs share, and making values out of their text."""
+"""The flags that jobs share, and how their text is parsed."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the resul
 
 
 def pairs(texts: Sequence[str] | None, flag: str) -> dict[str, str]:
-    """NAME=VALUE, some times over."""
+    """Options of the form NAME=VALUE, by name."""
     found = {}
     for text in texts or ():
         name, equals, value = text.partition("=")
@@ -120,7 +120,7 @@ def reading(start: str, step: int, allow_data_loss: bool) -> Reading:
 
 
 def pace(follow: bool, every: str) -> Pace:
-    """How often."""
+    """How often steps run."""
     from rockgate.pipeline.stream import Pace
 
     return Pace(is_following=follow, every=every)

@@ -1,4 +1,4 @@
-"""From a command line to a job that runs: the session, the progress, and how the command ends."""
+"""Runs a job from the command line: session, progress, and exit status."""
 
 from __future__ import annotations
 

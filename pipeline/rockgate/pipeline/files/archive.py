@@ -60,7 +60,7 @@ class Part:
         return self.topic, self.date, self.partition
 
     def holds(self, other: Part) -> bool:
-        """Whether everything of the other one is in this one, too."""
+        """Whether this one contains everything of the other."""
         return self.first <= other.first and other.last <= self.last
 
 

@@ -72,7 +72,7 @@ class HadoopFiles:
             self._system.delete(self._at(path), True)
 
     def read_text(self, path: str) -> str:
-        """A small text."""
+        """Read a small text file."""
         stream = self._system.open(self._at(path))
         try:
             return bytes(stream.readAllBytes()).decode("utf-8")

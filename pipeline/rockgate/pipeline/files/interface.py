@@ -106,7 +106,7 @@ class Files:
                 self.delete(chunk[0])
 
     def read_text(self, path: str) -> str:
-        """A small text."""
+        """Read a small text file."""
         return self._way.read_text(path)
 
     def write_text(self, path: str, text: str) -> None:

@@ -57,7 +57,7 @@ class TaskFiles:
         self._ask("delete", *(self.uri(path) for path in paths))
 
     def read_text(self, path: str) -> str:
-        """A small text."""
+        """Read a small text file."""
         return str(self._ask("read", self.uri(path)))
 
     def write_text(self, path: str, text: str) -> None:

@@ -121,7 +121,7 @@ def _hush(session: SparkSession) -> None:
 
 
 def where(session: SparkSession) -> str:
-    """Where a session runs, for people; empty if it has no page to open."""
+    """A description of where a session runs; empty if it has no web page."""
     if remote.is_remote(session):
         return f"Spark Connect server, Spark {session.version}"
     pages = session.sparkContext.uiWebUrl

@@ -70,7 +70,7 @@ def offering(name: str) -> Callable[[Any, int], None]:
 
 
 def done(asked: str) -> str:
-    """Do what is asked about files, and say how it went."""
+    """Execute a request about files, and report the outcome."""
     what, *about = json.loads(asked)
     first = about[0][0] if isinstance(about[0], list) else about[0]
     try:
@@ -119,7 +119,7 @@ class Local:
                 os.replace(self._sum(old), self._sum(new))
 
     def delete(self, *uris: str) -> None:
-        """Remove each, whatever it is."""
+        """Remove each, file or folder."""
         for uri in uris:
             path = self._path(uri)
             if os.path.isdir(path):
@@ -129,12 +129,12 @@ class Local:
                 self._drop(self._sum(path))
 
     def read(self, uri: str) -> str:
-        """A small text."""
+        """Read a small text file."""
         with open(self._path(uri), encoding="utf-8") as file:
             return file.read()
 
     def write(self, uri: str, text: str) -> None:
-        """A small text, whole or not at all."""
+        """Write a small text file atomically."""
         path = self._path(uri)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path + ".new", "w", encoding="utf-8") as file:
@@ -198,7 +198,7 @@ class Elsewhere:
             self._system.move(self._path(source), self._path(target))
 
     def delete(self, *uris: str) -> None:
-        """Remove each, whatever it is."""
+        """Remove each, file or folder."""
         for uri in uris:
             kind = self._info(uri).type
             if kind == self._fs.FileType.Directory:
@@ -207,12 +207,12 @@ class Elsewhere:
                 self._system.delete_file(self._path(uri))
 
     def read(self, uri: str) -> str:
-        """A small text."""
+        """Read a small text file."""
         with self._system.open_input_stream(self._path(uri)) as file:
             return bytes(file.read()).decode("utf-8")
 
     def write(self, uri: str, text: str) -> None:
-        """A small text, whole or not at all."""
+        """Write a small text file atomically."""
         self._system.create_dir(os.path.dirname(self._path(uri)), recursive=True)
         with self._system.open_output_stream(self._path(uri) + ".new") as file:
             file.write(text.encode("utf-8"))

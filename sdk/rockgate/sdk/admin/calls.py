@@ -17,7 +17,7 @@ from rockgate.sdk.errors import ErrorCode, NoRoute, NotSupported
 
 TIMEOUT_S: Final = 5.0
 BODY_BYTES_MAX: Final = 8 << 20
-"""Of one answer: some forty thousand topics."""
+"""The limit of one response: some forty thousand topics."""
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class AdminCalls:
         header: msgspec.Struct | None = None,
         body: Buffer = b"",
     ) -> Command:
-        """A broker's answer; Refused if it does not do it, NotSupported if it cannot."""
+        """A broker's response; Refused if it is an error, NotSupported for an unknown request."""
         fields = None if header is None else headers.write(header)
         link = self.client.broker(address)
         answer = await link.request(code, fields, body, timeout_s=self._timeout_s)
@@ -73,7 +73,7 @@ class AdminCalls:
         }
 
     async def masters(self, cluster: str | None = None, broker: str | None = None) -> list[str]:
-        """Where the masters are: of all clusters, of one, or of one broker; there must be one."""
+        """The masters' addresses: of all clusters, of one, or of one broker; there must be one."""
         found = [
             each.addresses[MASTER]
             for each in (await self.brokers()).values()
@@ -87,7 +87,7 @@ class AdminCalls:
         return found
 
     async def masters_of(self, topic: str) -> dict[str, str]:
-        """Where the masters of a topic's brokers are, by name, as a name server says it now."""
+        """The masters' addresses of a topic's brokers, by name, from its current route."""
         route = await self.client.routes.ask_again(topic)
         return {
             name: addresses[MASTER]

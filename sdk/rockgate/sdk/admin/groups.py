@@ -130,7 +130,7 @@ class GroupAdmin:
         )
 
     async def producers(self, group: str) -> tuple[Connection, ...]:
-        """Who produces in a group."""
+        """The producers of a group."""
         code = RequestCode.GET_PRODUCER_CONNECTION_LIST
         header = ProducerGroupHeader(producer_group=group)
         answers: list[ConnectedClient] = []

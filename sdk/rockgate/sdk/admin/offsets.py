@@ -64,7 +64,7 @@ class OffsetAdmin:
     ) -> dict[Queue, int]:
         """Set a group to a time, or to the end of every queue; where it is then.
 
-        Without `force` a queue that is behind that time stays where it is. Members hear of it.
+        Without `force` a queue that is behind that time stays where it is. Members are notified.
         """
         check_group(group)
         header = ResetOffsetHeader(
@@ -110,7 +110,7 @@ class OffsetAdmin:
     async def status(
         self, group: str, topic: str, client_id: str | None = None
     ) -> dict[str, dict[Queue, int]]:
-        """How far each member of a group is in a topic, by its own word; by client id."""
+        """The offsets of a topic as each member of a group reports them, by client id."""
         header = ConsumerStatusHeader(topic=topic, group=group, client_addr=client_id)
         code = RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS
         found: dict[str, dict[Queue, int]] = {}

@@ -75,7 +75,7 @@ class QueueLag(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lag(self) -> int:
-        """How many messages it has before it."""
+        """Its lag: how many messages it has not consumed yet."""
         return max(0, self.end - self.committed)
 
 
@@ -89,7 +89,7 @@ class GroupLag(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lag(self) -> int:
-        """How many messages it has before it, in all queues."""
+        """Its lag over all queues: how many messages it has not consumed yet."""
         return sum(each.lag for each in self.queues)
 
 
@@ -103,7 +103,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupConnections(msgspec.Struct, frozen=True, kw_only=True):
-    """Who consumes in a group, and what."""
+    """The members of a group, and what they consume."""
 
     connections: tuple[Connection, ...]
     subscriptions: Mapping[str, str]
@@ -139,7 +139,7 @@ class DirectResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_consumed(self) -> bool:
-        """Whether it took the message."""
+        """Whether it consumed the message."""
         return self.result in ("CR_SUCCESS", "CR_COMMIT")
 
 
@@ -149,7 +149,7 @@ def queue_of(wire: MessageQueue) -> Queue:
 
 
 def time_of(ms: int) -> datetime | None:
-    """A time as brokers tell it; None for no time, and for what no calendar has."""
+    """A time in a broker's response; None if it has none, or one out of a calendar's range."""
     if ms <= 0:
         return None
     try:

@@ -83,7 +83,7 @@ class BlockingConsumer(Face):
         background.run(message.retry(after))
 
     def dead_letter(self, message: Received) -> None:
-        """Try it no more: it goes to the group's dead letters at once."""
+        """Do not deliver it again: it goes to the group's dead letters at once."""
         background.run(message.dead_letter())
 
     def run(self) -> None:
@@ -139,7 +139,7 @@ class BlockingConsumer(Face):
 
     @property
     def statistics(self) -> ConsumerStatistics:
-        """How it does now."""
+        """Its current state: rates over the last minute, cached messages, and lag."""
         if not self._is_open:
             return self.inner.statistics
         return self._asked(lambda: self.inner.statistics)

@@ -139,7 +139,7 @@ class Face:
             background.release()
 
     def _asked(self, ask: Callable[[], R]) -> R:
-        """What a property says, asked on the loop that it belongs to."""
+        """The value of a property, read on the loop that it belongs to."""
 
         async def asked() -> R:
             return ask()

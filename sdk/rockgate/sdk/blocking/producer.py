@@ -38,12 +38,12 @@ class BlockingTransaction:
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended."""
+        """Its outcome."""
         return self._inner.outcome
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the broker has said that the message ended so."""
+        """Whether the broker has confirmed the outcome."""
         return self._inner.is_confirmed
 
     @property

@@ -90,7 +90,7 @@ class BlockingLitePullConsumer(Face):
         super().__init__(self.inner)
 
     def close(self, timeout_s: float = CLOSE_S) -> None:
-        """Commit what is settled unless commits are by hand, and leave the group.
+        """Commit what is settled unless commits are manual, and leave the group.
 
         The last to close ends the background loop.
         """
@@ -119,5 +119,5 @@ class BlockingLitePullConsumer(Face):
 
     @property
     def statistics(self) -> ConsumerStatistics:
-        """How it does now."""
+        """Its current state: rates over the last minute, cached messages, and lag."""
         return self._asked(lambda: self.inner.statistics)

@@ -41,7 +41,7 @@ class DeadlineExceeded(Exception):
 
 
 class Owner(Protocol):
-    """Events of a channel."""
+    """What a channel reports to its owner."""
 
     address: str
 
@@ -49,7 +49,7 @@ class Owner(Protocol):
         """The peer sent a request."""
 
     def lost(self, reason: Exception) -> None:
-        """It is no more, and why."""
+        """The channel is closed, and why."""
 
 
 class Channel(asyncio.Protocol):
@@ -76,14 +76,14 @@ class Channel(asyncio.Protocol):
         self._queued_bytes = 0
         self._reason: Exception | None = None
         self._first_bytes = b""
-        """How the peer began, in case it never gives an answer."""
+        """The first bytes of the peer, in case it never responds."""
         self._heard_at = 0.0
         self._silent_since = _NEVER
         """Since when a request that timed out has waited, if nothing came since."""
         self._frame_since = _NEVER
         self._stuck_since = _NEVER
         self.version: int | None = None
-        """The peer's, as its first answer said; and what it is written in."""
+        """The peer's version and language, from its first response."""
         self.language = ""
         self.is_lost = False
         self.is_ready = False
@@ -138,7 +138,7 @@ class Channel(asyncio.Protocol):
             self._transport.abort()
 
     def leave_stuck(self) -> None:
-        """Leave a peer that has read nothing for too long."""
+        """Disconnect a peer that has read nothing for too long."""
         stuck_s = self._loop.time() - self._stuck_since
         if stuck_s >= self._silence_max_s - _SLACK_S:
             reason = f"{self._owner.address} has read nothing for {stuck_s:.3g} s."
@@ -194,7 +194,7 @@ class Channel(asyncio.Protocol):
         self._stuck_since = self._loop.time()
 
     def resume_writing(self) -> None:
-        """It has caught up."""
+        """The peer reads again."""
         self._stuck_since = _NEVER
         self.is_ready = not self.is_lost
         self.writable.set()
@@ -221,7 +221,7 @@ class Channel(asyncio.Protocol):
         return Unreachable(f"{address} does not speak the RocketMQ protocol: {error}")
 
     def _note_activity(self, *, is_whole: bool) -> None:
-        """Something came. A frame that never ends is no sign of life."""
+        """Bytes were received. A frame that never ends is no sign of life."""
         now = self._loop.time()
         if is_whole:
             self._frame_since = _NEVER
@@ -263,7 +263,7 @@ class Channel(asyncio.Protocol):
         self._timer = self._loop.call_at(at, self._expire)
 
     def _expire(self) -> None:
-        """The earliest deadline there was is reached: end what is late, and find the next."""
+        """The earliest deadline is reached: fail what is late, and set the next."""
         self._timer, self._timer_at = None, _NEVER
         until = self._loop.time() + _SLACK_S
         next_at = _NEVER

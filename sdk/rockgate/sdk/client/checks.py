@@ -69,11 +69,11 @@ class _Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChecker:
-    """Who answers for a group."""
+    """The checker of a group."""
 
     checker: Checker
     namespace: str = ""
-    """What the application does not see of names."""
+    """The namespace, which the application does not see."""
     hooks: Sequence[SendHook] = ()
 
 
@@ -125,12 +125,12 @@ class Checks:
         task.add_done_callback(self._tasks.discard)
 
     def cancel(self) -> None:
-        """Give up what is being found out, soon."""
+        """Cancel the checks in progress, soon."""
         for task in list(self._tasks):
             task.cancel()
 
     async def close(self) -> None:
-        """Give up what is being found out; the brokers will ask others."""
+        """Cancel the checks in progress; the brokers will ask other members."""
         tasks = list(self._tasks)
         self.cancel()
         if tasks:

@@ -50,7 +50,7 @@ UPKEEP_S: Final = 30.0
 BEAT_TIMEOUT_S: Final = 3.0
 
 Handler = Callable[[Link, Command], None]
-"""Takes a request of a broker's; it may answer it with `link.respond`, then or later."""
+"""Handles a broker's request; it may answer with `link.respond`, at once or later."""
 
 _log: Final = logging.getLogger(__name__)
 _numbers: Final = itertools.count()
@@ -153,7 +153,7 @@ class Client:
             self.abort()
 
     def abort(self) -> None:
-        """Close at once, without taking leave."""
+        """Close at once, without unregistering."""
         self.is_closed = True
         self._over.set()
         self.replies.close()
@@ -197,7 +197,7 @@ class Client:
         return link
 
     async def learn(self, link: Link, timeout_s: float) -> None:
-        """Know a broker's version and language, of which it tells with every answer."""
+        """Learn a broker's version and language, which every response carries."""
         if link.version is None:
             await link.request(RequestCode.HEART_BEAT, None, self._heartbeat(), timeout_s=timeout_s)
 

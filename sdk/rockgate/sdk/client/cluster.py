@@ -19,7 +19,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 async def find_brokers(servers: NameServers) -> list[BrokerData]:
-    """Every broker of every cluster, as a name server tells it."""
+    """Every broker of every cluster, from a name server."""
     code = RequestCode.GET_BROKER_CLUSTER_INFO
     found = (await servers.find(code, {}, ClusterInfo, "cluster info")).value
     return [] if found is None else list(found.broker_addr_table.values())

@@ -120,7 +120,7 @@ class Link:
         self._failure_count = 0
         self._not_before = 0.0
         self.is_closed = False
-        """For good."""
+        """Whether it is closed for good."""
 
     @property
     def is_idle(self) -> bool:
@@ -145,13 +145,13 @@ class Link:
 
     @property
     def version(self) -> int | None:
-        """The peer's, if it has answered anything on the connection that is open."""
+        """The peer's version, if it has responded on the open connection."""
         channel = self._channel
         return None if channel is None or channel.is_lost else channel.version
 
     @property
     def language(self) -> str:
-        """What the peer is written in, as it says; known when its version is."""
+        """The language that the peer reports; known when its version is."""
         return self._channel.language if self._channel is not None else ""
 
     async def request(
@@ -356,7 +356,7 @@ class Link:
             task.exception()
 
     def lost(self, reason: Exception) -> None:
-        """The socket is no more."""
+        """The socket is closed."""
         if isinstance(reason, Closed):
             _log.debug("%s", reason)
         else:

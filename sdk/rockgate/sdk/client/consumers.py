@@ -17,7 +17,7 @@ CODES: Final = (
     RequestCode.GET_CONSUMER_RUNNING_INFO,
     RequestCode.CONSUME_MESSAGE_DIRECTLY,
 )
-"""What brokers ask of a member of a group."""
+"""The requests that brokers send to a member of a group."""
 
 
 class GroupTaken(ValueError):
@@ -28,13 +28,13 @@ class GroupConsumer(Protocol):
     """One member of one group."""
 
     def data(self) -> ConsumerData:
-        """What it consumes, as a heartbeat says it."""
+        """What it consumes, for heartbeats."""
 
     def asked(self, link: Link, command: Command) -> None:
-        """Take a request of a broker's; it may be answered later."""
+        """Handle a broker's request; it may be answered later."""
 
     def route_changed(self, topic: str) -> None:
-        """A topic has other queues now; it may be none that is consumed here."""
+        """The queues of a topic have changed; it may be one that is not consumed here."""
 
 
 class Consumers:
@@ -45,7 +45,7 @@ class Consumers:
 
     @property
     def groups(self) -> Collection[str]:
-        """Those that are consumed in here."""
+        """The groups that are consumed in this client."""
         return self._by_group.keys()
 
     def add(self, group: str, consuming: GroupConsumer) -> None:
@@ -62,12 +62,12 @@ class Consumers:
         self._by_group.pop(group, None)
 
     def route_changed(self, topic: str) -> None:
-        """Notify every member that a topic has other queues now."""
+        """Notify every member that the queues of a topic have changed."""
         for consuming in list(self._by_group.values()):
             consuming.route_changed(topic)
 
     def data(self) -> list[ConsumerData]:
-        """What heartbeats say."""
+        """The consumers' part of heartbeats."""
         return [self._by_group[group].data() for group in sorted(self._by_group)]
 
     def asked(self, link: Link, command: Command) -> None:

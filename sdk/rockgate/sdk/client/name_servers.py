@@ -37,7 +37,7 @@ class Found(Generic[T]):
 
     value: T | None
     failure: SdkError | None = None
-    """Why another one could not be asked."""
+    """Why another server could not be asked."""
 
 
 class NameServers:

@@ -21,7 +21,7 @@ _KNOWN: Final = (
 
 
 def cannot_connect(host: str, address: str, error: Exception) -> str:
-    """What to say of a dial that failed."""
+    """The error for a dial that failed."""
     if isinstance(error, socket.gaierror):
         return f"Cannot resolve host {host}: {error.strerror}"
     return f"Cannot connect to {address}: {_reason(error)}"

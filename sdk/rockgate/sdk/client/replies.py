@@ -49,7 +49,7 @@ class Replies:
         self._is_closed = False
 
     def expect(self) -> tuple[str, asyncio.Future[Reply]]:
-        """A new correlation id, and what its reply will be; `forget` it in the end."""
+        """A new correlation id and the future of its reply; call `forget` afterwards."""
         if self._is_closed:
             raise Closed("The client is closed.")
         if len(self._waiting) >= WAITING_MAX:
@@ -60,7 +60,7 @@ class Replies:
         return number, reply
 
     def forget(self, number: str) -> None:
-        """It is no longer waited for."""
+        """Stop waiting for a reply."""
         self._waiting.pop(number, None)
 
     def close(self) -> None:

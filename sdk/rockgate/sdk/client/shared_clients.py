@@ -101,7 +101,7 @@ class Lease:
             await shared.close()
 
     def abort(self) -> None:
-        """The same at once, without taking leave."""
+        """The same at once, without unregistering."""
         shared, self._shared = self._shared, None
         if shared is not None and _release(shared):
             shared.abort()

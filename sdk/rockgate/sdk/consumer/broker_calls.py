@@ -59,7 +59,7 @@ PULL_S: Final = 30.0
 """Longer than a broker holds a pull back, which may be five seconds more than it is asked to."""
 
 SQL_SINCE: Final = 232
-"""The number of RocketMQ 4.1.0 (its snapshots too) in the header of every command."""
+"""RocketMQ 4.1.0's number (its snapshots' too) in the header of every command."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -181,7 +181,7 @@ class BrokerCalls:
         return read_header(code, link.address, answer, OffsetAnswer).offset
 
     async def commit(self, queue: Queue, offset: int, *, is_awaited: bool = False) -> None:
-        """The group is this far. A commit that is not awaited may be lost with its connection."""
+        """Commit an offset. A commit that is not awaited may be lost with its connection."""
         header = UpdateConsumerOffsetHeader(
             consumer_group=self._group,
             topic=queue.topic,
@@ -239,7 +239,7 @@ class BrokerCalls:
                 answer = await link.request(code, dict(fields), timeout_s=LIST_S)
                 if answer.code == ResponseCode.SUCCESS:
                     ids = read_body(code, link.address, answer, ConsumerIds).consumer_id_list
-                    # One that was cut off may be there by its old connection as well.
+                    # A member that reconnected may still be listed by its old connection as well.
                     return sorted(set(ids))
             except Closed:
                 raise
@@ -248,7 +248,7 @@ class BrokerCalls:
         return None
 
     async def check(self, subscription: Subscription) -> None:
-        """Refused if a broker does not understand what is wanted."""
+        """Have a broker check a filter; Refused if it cannot parse it."""
         route = await self._client.routes.readable(subscription.topic)
         code = RequestCode.CHECK_CLIENT_CONFIG
         body = CheckClientBody(

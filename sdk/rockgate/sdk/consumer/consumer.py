@@ -322,7 +322,7 @@ class Consumer:
         self._subscriptions.pop(topic, None)
 
     def pause(self, *topics: str) -> None:
-        """Pull no more of these topics, or of all; what was pulled is still delivered."""
+        """Stop pulling these topics, or all; what was pulled is still delivered."""
         self._life.check_alive()
         self._pauses.pause(self._wire(topics))
 

@@ -30,13 +30,13 @@ from rockgate.sdk.received import Received
 from rockgate.sdk.results import Queue
 
 REST_S: Final = 1.0
-"""How long a round waits for the listener of an orderly queue that is given up."""
+"""How long a round waits for the listener of an orderly queue that is being released."""
 
 _log: Final = logging.getLogger(__name__)
 
 
 class Dispatch(Protocol):
-    """Has messages consumed."""
+    """Delivers messages to their consumer."""
 
     def submit(
         self,
@@ -59,7 +59,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingContext:
-    """What a member lends to its queues."""
+    """What the queues of a member share."""
 
     calls: BrokerCalls
     settings: ConsumerSettings
@@ -71,7 +71,7 @@ class HoldingContext:
     is_paused: Callable[[str], bool]
     announce: Callable[[], Awaitable[None]]
     changed: Callable[[], None]
-    """A queue was dropped out of turn: a round is due."""
+    """Called when a queue was dropped outside of a round: a round is due."""
     hooks: Sequence[ConsumeHook] = ()
 
 
@@ -87,7 +87,7 @@ class Holding:
         self._first_offsets = FirstOffsets(context.store, context.calls, context.settings.start)
         self._limits: dict[str, FlowLimits] = {}
         self._releasing = asyncio.Lock()
-        """A round and a reset may both give a queue up: one after the other."""
+        """A round and a reset may both release a queue: one after the other."""
         self._pulling = PullContext(
             calls=context.calls,
             settings=context.settings,
@@ -168,7 +168,7 @@ class Holding:
     # Locks
 
     async def lock(self, queues: Iterable[Queue]) -> set[Queue]:
-        """Ask for locks, all of a broker's at once; those that were had."""
+        """Request locks, all of a broker's at once; returns those that were granted."""
         found: set[Queue] = set()
         for broker, part in by_broker(queues).items():
             try:
@@ -180,9 +180,9 @@ class Holding:
         return found
 
     async def renew_locks(self) -> None:
-        """Say to every broker that its queues are still consumed here.
+        """Renew the locks of all queues that are consumed here.
 
-        One that is to be given up is, until its listener has ended.
+        A queue that is being released stays locked until its listener has ended.
         """
         for broker, part in by_broker(
             queue for queue, cached in self.assignment.items() if not cached.is_lost
@@ -224,7 +224,7 @@ class Holding:
     # Giving up
 
     async def release(self, queue: Queue) -> bool:
-        """Persist how far a dropped queue is, and give it up; not while its listener runs."""
+        """Persist the offset of a dropped queue and release it; not while its listener runs."""
         async with self._releasing:
             return queue not in self.assignment or await self._release(queue)
 
@@ -263,7 +263,7 @@ class Holding:
         await self._context.store.persist(self.offsets, queues, is_awaited=is_awaited)
 
     def _own(self, queues: Iterable[Queue]) -> list[Queue]:
-        """Those of whose progress this member may tell: in order, not without the lock."""
+        """The queues whose progress this member may commit: in order, only locked ones."""
         if not self.is_locking:
             return list(queues)
         now_s = asyncio.get_running_loop().time()

@@ -58,7 +58,7 @@ class Life:
             raise Closed(f"The consumer is {self.state.value}.")
 
     def turn(self, state: State) -> None:
-        """It is something else now."""
+        """Change the state."""
         self.state = state
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()

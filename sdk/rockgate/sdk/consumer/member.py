@@ -48,7 +48,7 @@ OnQueues = Callable[[Sequence[Queue]], Awaitable[None] | None]
 
 
 class Member:
-    """A client's part in one group."""
+    """A client's membership of one group."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Member:
         self._rounds.wake()
 
     async def unsubscribe(self, topic: str) -> None:
-        """Consume a topic no more. Its queues are given up in a round that begins at once."""
+        """Stop consuming a topic. Its queues are released in a round that begins at once."""
         if self._subscriptions.pop(topic, None) is not None:
             await self._announce()
             self._rounds.wake()
@@ -205,12 +205,12 @@ class Member:
         return data
 
     def route_changed(self, topic: str) -> None:
-        """A topic has other queues now: if it is consumed here, they are shared out at once."""
+        """The queues of a topic have changed: rebalance at once if it is consumed here."""
         if topic in self._subscriptions:
             self._rounds.wake()
 
     def asked(self, link: Link, command: Command) -> None:
-        """Take a request of a broker's."""
+        """Handle a broker's request."""
         self._requests.asked(link, command)
 
     # Rebalance
@@ -255,7 +255,7 @@ class Member:
         return is_released and len(taken) == len(missing)
 
     async def _release(self, dropped: Sequence[Queue]) -> bool:
-        """Give dropped queues up; whether all of them could be."""
+        """Release dropped queues; whether all of them could be."""
         released = [queue for queue in dropped if await self.holding.release(queue)]
         await self._notify(self._on_revoked, released)
         return len(released) == len(dropped)
@@ -268,13 +268,13 @@ class Member:
             await self._calls.check(subscription)
 
     async def _announce(self) -> None:
-        """What is consumed has changed: brokers hear of a later version than they know."""
+        """Subscriptions have changed: send brokers a later version than they have."""
         version = self._version = max(self._client.now_ms(), self._version + 1)
         await self._client.announce()
         # A broker that has not heard of a version refuses pulls that carry it.
         self._pull_version = version
 
-    # Now and then
+    # Periodically
 
     async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -285,7 +285,7 @@ class Member:
                 return
 
     async def expire(self) -> None:
-        """Send back what listeners hang with."""
+        """Send back messages whose listeners hang."""
         for held in list(self.holding.held.values()):
             now_s = asyncio.get_running_loop().time()
             timeout_s = self.settings.consume_timeout_s

@@ -48,7 +48,7 @@ class Observation:
         self.statistics = Statistics()
 
     def over(self, client: Client, consume_timeout_s: float) -> Observed:
-        """What listeners are observed by while a client is used."""
+        """The observers of listeners while a client is in use."""
         found = list(self.hooks)
         spans = telemetry.consume_hook(
             self._tracer_provider, client_id=client.id, namespace=self._namespace
@@ -63,7 +63,7 @@ class Observation:
     def figures(
         self, assignment: Assignment[Received] | None = None, counts: PullCounts | None = None
     ) -> ConsumerStatistics:
-        """How the consumer does now; its queues and pulls only while it is open."""
+        """The consumer's current statistics; queues and pulls only while it is open."""
         topics = self.statistics.topics(time.monotonic())
         if assignment is None or counts is None:
             return ConsumerStatistics(group=self._group, topics=topics)
@@ -85,7 +85,7 @@ class Observation:
             await self._tracer.close(timeout_s)
 
     def cancel(self) -> None:
-        """Discard the rest."""
+        """Discard the remaining records."""
         if self._tracer is not None:
             self._tracer.cancel()
 

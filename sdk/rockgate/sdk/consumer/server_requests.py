@@ -47,7 +47,7 @@ TASKS_MAX: Final = 100
 FRAMES_MAX: Final = 4
 
 Direct = Callable[[Sequence[Received]], Awaitable[int | None]]
-"""Consumes messages out of turn; how many, if not all."""
+"""Consumes messages directly; returns how many are done, if not all."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class ServerRequests:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def asked(self, link: Link, command: Command) -> None:
-        """Take a request of a broker's; some are answered later."""
+        """Handle a broker's request; some are answered later."""
         match command.code:
             case RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:
                 self._member.wake()
@@ -204,7 +204,7 @@ class ServerRequests:
 
 
 class _Direct:
-    """Settles a message that was given out of turn: nothing follows from it."""
+    """Settles a message that was consumed directly: its outcome is only reported."""
 
     def __init__(self) -> None:
         self.is_again = False
@@ -217,7 +217,7 @@ class _Direct:
         self.is_again = True
 
     async def dead_letter(self, message: Received) -> None:
-        """Respond that it is not consumed: there is no other word for it."""
+        """Respond that it is not consumed: the protocol has no code for a dead letter."""
         self.is_again = True
 
 

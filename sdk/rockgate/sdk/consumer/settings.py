@@ -60,7 +60,7 @@ class Model(Enum):
 def instance_of(model: Model, given: str | None) -> str | None:
     """The name of a client: a broadcasting one has the same at every start if it was not given one.
 
-    Only by that it finds its offsets again.
+    That name is how it finds its offsets again.
     """
     return BROADCASTING_INSTANCE if given is None and model is Model.BROADCASTING else given
 
@@ -77,7 +77,7 @@ class OffsetStore(Protocol):
     """Stores the offsets of one group. Queues have the names of topics on the wire."""
 
     async def load(self) -> None:
-        """Make ready; once, when the consumer is opened. What this raises ends that."""
+        """Prepare the store; called once, when the consumer is opened. An error fails the open."""
 
     async def read(self, queue: Queue) -> int | None:
         """The offset of the first message that is not consumed; None for a queue that is new.
@@ -91,7 +91,7 @@ class OffsetStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowLimits:
-    """How much of a queue may be cached. A limit holds when it is exceeded, as RocketMQ has it."""
+    """How much of a queue may be cached. Pulling stops once a limit is exceeded, as in RocketMQ."""
 
     count_max: int = 1000
     size_max: int = 100 * 1024 * 1024
@@ -123,7 +123,7 @@ class ConsumerSettings:
     flow: FlowLimits = field(default_factory=FlowLimits)
     pull_count_max: int = 32
     pull_interval_s: float = 0.0
-    """How long after one that brought messages the next pull follows; else at once."""
+    """The pause after a pull that returned messages, before the next one."""
     pulls_carry_expression: bool = False
     """Whether each pull carries the subscription; else the broker uses that of heartbeats."""
     unit_mode: bool = False
@@ -145,7 +145,7 @@ class ConsumerSettings:
     lock_s_max: float = LOCK_S_MAX
     """How long a queue is consumed in order without its lock being renewed."""
     pull_idle_s_max: float = PULL_IDLE_S_MAX
-    """How long ago the last pull of a queue may be; then it is started again."""
+    """After this long without a pull, a queue's puller is restarted."""
     offset_store: OffsetStore | None = None
     """Where the group's progress is stored, if not at brokers or in a file."""
     offsets_folder: Path | None = None
@@ -193,7 +193,7 @@ class ConsumerSettings:
 
     @property
     def start_kind(self) -> Start:
-        """Where it begins, without the time."""
+        """The kind of start, without its time."""
         return Start.TIME if isinstance(self.start, datetime) else self.start
 
     def data(self, group: str) -> ConsumerData:

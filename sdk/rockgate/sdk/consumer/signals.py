@@ -13,7 +13,7 @@ SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def setting(event: asyncio.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set an event in this block. A second one does what it did before."""
+    """SIGINT and SIGTERM set an event in this block. A second one has its previous effect."""
     loop = asyncio.get_running_loop()
     before = {each: signal.getsignal(each) for each in SIGNALS}
 

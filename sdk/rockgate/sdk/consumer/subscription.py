@@ -27,14 +27,14 @@ class Subscription:
     expression: str = ALL
     kind: str = TAG
     tags: tuple[str, ...] = ()
-    """As they were written; none for all messages, and for SQL."""
+    """The tags as written; empty for all messages, and for SQL."""
 
     def wants(self, tag: str | None) -> bool:
         """Whether a message with this tag is wanted, as far as tags tell."""
         return not self.tags or tag in self.tags
 
     def data(self, version: int) -> SubscriptionData:
-        """How it travels in a heartbeat. Of two versions a broker believes the later one."""
+        """Its form in a heartbeat. Of two versions a broker uses the later one."""
         return SubscriptionData(
             topic=self.topic,
             sub_string=self.expression,

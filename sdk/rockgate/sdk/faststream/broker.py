@@ -56,8 +56,8 @@ class RocketBroker(RocketRegistrator, BrokerUsecase[Any, Producer, RocketConfig]
     ) -> None:
         """`settings` are those of every consumer; `timeout_s` is a send's.
 
-        What a handler fails comes again (`AckPolicy.NACK_ON_ERROR`) unless `ack_policy` says
-        otherwise. `graceful_timeout` is how long handlers may take when the broker is stopped.
+        A message whose handler fails is redelivered (`AckPolicy.NACK_ON_ERROR`) unless `ack_policy`
+        says otherwise. `graceful_timeout` is how long handlers may take when the broker stops.
         """
         check_group(group)
         self.group = group
@@ -96,7 +96,7 @@ class RocketBroker(RocketRegistrator, BrokerUsecase[Any, Producer, RocketConfig]
     # Life
 
     async def start(self) -> None:
-        """Connect, and have the handlers consume."""
+        """Connect, and start consuming."""
         try:
             await self.connect()
             await super().start()
@@ -157,7 +157,7 @@ class RocketBroker(RocketRegistrator, BrokerUsecase[Any, Producer, RocketConfig]
         return consumers
 
     async def ping(self, timeout: float | None = 3.0) -> bool:  # noqa: ASYNC109 # FastStream's name
-        """Whether a name server answers."""
+        """Whether a name server responds."""
         if self._connection is None:
             return False
         try:
@@ -228,7 +228,7 @@ class RocketBroker(RocketRegistrator, BrokerUsecase[Any, Producer, RocketConfig]
         headers: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
     ) -> RocketReply:
-        """Send a message and wait for the reply of whoever consumes it."""
+        """Send a message and wait for its consumer's reply."""
         cmd = RocketCommand(
             message,
             destination=topic,

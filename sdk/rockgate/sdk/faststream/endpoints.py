@@ -1,4 +1,4 @@
-"""Subscribers and publishers: a handler's way in, and where its result goes."""
+"""Subscribers and publishers: where a handler's messages come from, and its results go."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from rockgate.sdk.results import SendResult
 
 @dataclass(kw_only=True)
 class RocketConfig(BrokerConfig):
-    """What a broker or a router says for all that is registered with it."""
+    """The configuration of a broker or router, for everything that is registered with it."""
 
     group: str = ""
 
@@ -56,12 +56,12 @@ class SubscriberConfig(SubscriberUsecaseConfig):
     """What a subscriber consumes."""
 
     name: str
-    """Of its topic, without the prefix of routers."""
+    """The name of its topic, without the prefixes of routers."""
     tags: str
     sql: str | None
     own_group: str | None
     batch_max: int | None
-    """With it handlers get messages in batches."""
+    """Set for handlers of batches."""
 
     @property
     def topic(self) -> str:
@@ -128,7 +128,7 @@ class RocketSubscriber(SubscriberUsecase[Any]):
         self._decisions: dict[Received | tuple[Received, ...], Decision] = {}
 
     async def start(self) -> None:
-        """Be ready; the broker's consumer delivers."""
+        """Prepare for messages, which the broker's consumer delivers."""
         # Decided by the base class when a handler is registered; a router has no broker then.
         self.ack_policy = self.config.ack_policy
         self._SubscriberUsecase__auto_ack_disabled = self.config.auto_ack_disabled
@@ -136,13 +136,13 @@ class RocketSubscriber(SubscriberUsecase[Any]):
         self._post_start()
 
     async def stop(self) -> None:
-        """Pull nothing more of this topic, and wait for handlers that run."""
+        """Stop pulling this topic, and wait for running handlers."""
         if self.consumer is not None and self.consumer.queues:
             self.consumer.pause(self.config.topic)
         await super().stop()
 
     def listen(self, consumer: Consumer) -> None:
-        """Have a consumer deliver its topic here."""
+        """Register this subscriber as the listener of its topic."""
         wanted = self.config
         if wanted.batch_max is None:
             consumer.on(wanted.topic, wanted.tags, sql=wanted.sql)(self.deliver)
@@ -175,7 +175,7 @@ class RocketSubscriber(SubscriberUsecase[Any]):
             raise Retry(after=decision.after)
 
     def get_log_context(self, message: StreamMessage[Any] | None) -> dict[str, str]:
-        """What a line of the log has besides its text."""
+        """The extra fields of its log records."""
         return {"topic": self.config.topic, "message_id": getattr(message, "message_id", "")}
 
     async def get_one(self, *, timeout: float = 5) -> RocketMessage | None:  # noqa: ASYNC109 # FastStream's name
@@ -192,7 +192,7 @@ class RocketSubscriber(SubscriberUsecase[Any]):
         return RocketBatch(messages, self._decisions.get(messages) or Decision())
 
     async def decode_batch(self, batch: StreamMessage[tuple[Received, ...]]) -> list[Any]:
-        """The decoded bodies. FastStream knows a batch's decoder by this name."""
+        """The decoded bodies. FastStream recognizes a batch's decoder by this name."""
         return [
             await self._codec.decode(RocketMessage(each, Decision())) for each in batch.raw_message
         ]
@@ -245,7 +245,7 @@ class TopicPublished(PublisherSpecification[Any, Any]):
 
 
 class RocketPublisher(PublisherUsecase):
-    """Where results of handlers are sent; it can be called by itself, too."""
+    """Where results of handlers are sent; it can also be called directly."""
 
     def __init__(
         self, config: PublisherUsecaseConfig, specification: Any, topic: str, tag: str | None
@@ -280,7 +280,7 @@ class RocketPublisher(PublisherUsecase):
         return await self._send(cmd, ())
 
     async def request(self, message: Any, /, *, correlation_id: str | None = None) -> RocketReply:
-        """Send a message to its topic and wait for the reply of whoever consumes it."""
+        """Send a message to its topic and wait for its consumer's reply."""
         cmd = RocketCommand(
             message,
             tag=self.tag,

@@ -36,7 +36,7 @@ class Decision:
     after: timedelta | None = None
 
     def take(self, status: AckStatus, after: timedelta | None = None) -> None:
-        """Decide, unless that has been done."""
+        """Decide, unless it is decided already."""
         if self.status is None:
             self.status, self.after = status, after
 
@@ -173,7 +173,7 @@ class RocketProducer:
         return await self._open.send(message, key=cmd.key)
 
     async def request(self, cmd: RocketCommand) -> Reply:
-        """Send a message and wait for the reply of whoever consumes it."""
+        """Send a message and wait for its consumer's reply."""
         message = self._message(cmd, cmd.body)
         return await self._open.request(message, timeout_s=cmd.timeout_s)
 

@@ -146,7 +146,7 @@ class RocketRegistrator(Registrator[Any, RocketConfig]):
         middlewares: Sequence[Any] = (),
         include_in_schema: bool | None = None,
     ) -> None:
-        """Take in what was registered with a router; its topics get this prefix as well."""
+        """Include the handlers of a router; its topics get this prefix as well."""
         if not isinstance(router, RocketRouter):
             raise SetupError(f"RocketBroker includes RocketRouter, not {type(router).__name__}.")
         super().include_router(

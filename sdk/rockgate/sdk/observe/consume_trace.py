@@ -34,7 +34,7 @@ class ConsumeTraceHook(ConsumeHook):
         self._take = take
 
     def before_consume(self, consuming: Consuming) -> None:
-        """What is about to be consumed."""
+        """Record what is about to be consumed."""
         request = consuming.notes[self] = uuid.uuid4().hex.upper()
         now_ms = self._now_ms()
         for message in consuming.messages:
@@ -52,7 +52,7 @@ class ConsumeTraceHook(ConsumeHook):
             )
 
     def after_consume(self, consuming: Consuming) -> None:
-        """How it ended."""
+        """Its outcome."""
         assert consuming.kind is not None
         took_ms = round(consuming.took_s * 1000) // len(consuming.messages)
         now_ms = self._now_ms()

@@ -64,7 +64,7 @@ class TraceHook(SendHook):
         self._take = take
 
     def before_send(self, sending: Sending) -> None:
-        """Note when it began."""
+        """Record when the send began."""
         sending.notes[self] = self._now_ms()
 
     def after_send(self, sending: Sending) -> None:
@@ -142,7 +142,7 @@ class Tracer:
             self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def close(self, timeout_s: float) -> None:
-        """Send the rest, if that can be done in time."""
+        """Send the remaining records, within the time-out."""
         self._is_closing.set()
         if self._task is None:
             return
@@ -156,7 +156,7 @@ class Tracer:
             )
 
     def cancel(self) -> None:
-        """Discard the rest."""
+        """Discard the remaining records."""
         self._is_closing.set()
         if self._task is not None:
             self._task.cancel()

@@ -49,7 +49,7 @@ class Counted(Protocol):
 
     @property
     def statistics(self) -> ConsumerStatistics:
-        """How it does now."""
+        """Its current state: rates over the last minute, cached messages, and lag."""
 
 
 class ConsumerCollector:
@@ -63,7 +63,7 @@ class ConsumerCollector:
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Everything, as it is now."""
+        """The current values of all consumers."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         found = [consumer.statistics for consumer in self._consumers]

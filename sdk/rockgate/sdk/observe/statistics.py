@@ -37,13 +37,13 @@ class Window:
         self.total += value
 
     def rate(self, now_s: float) -> float:
-        """How many happened in a second."""
+        """Events per second."""
         self._advance(now_s)
         covered_s = min(now_s - self._since_s, SLOT_COUNT * SLOT_S + now_s % SLOT_S)
         return sum(self._counts) / max(covered_s, 1.0)
 
     def mean(self, now_s: float) -> float:
-        """What one came to; 0 if none happened."""
+        """The mean of one event; 0 if there was none."""
         self._advance(now_s)
         count = sum(self._counts)
         return sum(self._sums) / count if count else 0.0
@@ -80,7 +80,7 @@ class TopicStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerStatistics:
-    """One consumer at a moment."""
+    """The statistics of one consumer at one time."""
 
     group: str
     topics: dict[str, TopicStatistics] = field(default_factory=dict)

@@ -207,7 +207,7 @@ class Producer:
         selector: Selector | None = None,
         timeout_s: float | None = None,
     ) -> None:
-        """Send one message and wait for nothing: whether it was stored is never known."""
+        """Send one message without waiting for a response: whether it was stored is never known."""
         await self._open.oneway(message, choice(queue, key, selector), timeout_s)
 
     async def send_batch(

@@ -49,7 +49,7 @@ CURED_ELSEWHERE: Final = frozenset(
         ResponseCode.NOT_IN_CURRENT_UNIT,
     )
 )
-"""Answers that another broker may give otherwise."""
+"""Codes of errors that another broker may not return."""
 
 TIMED_SINCE: Final = 412
 """The number of RocketMQ 5.0.0 (its snapshots too) in the header of every command."""
@@ -91,7 +91,7 @@ class Router:
         self._unwrapped_routes: dict[str, tuple[Route, Route]] = {}
 
     def budget(self, timeout_s: float | None = None) -> Budget:
-        """The time of one call, beginning now."""
+        """The time budget of one call, from now on."""
         return Budget(self._timeout_s if timeout_s is None else timeout_s)
 
     async def deliver(
@@ -150,7 +150,7 @@ class Router:
     async def oneway(
         self, outgoing: Outgoing, choose: Choose | None, timeout_s: float | None
     ) -> None:
-        """Send it once and wait for nothing."""
+        """Send it once, without waiting for a response."""
         budget = self.budget(timeout_s)
         route = self._known(outgoing.topic) or await self.route(outgoing.topic, budget)
         queue = choose(route) if choose else self._next(route, set())

@@ -143,7 +143,7 @@ class Half:
         return result, await router.link(result.queue, router.budget())
 
     async def end(self, link: Link, result: SendResult, header: EndTransactionHeader) -> None:
-        """Tell the outcome; over another connection, if that of the half message was left."""
+        """Send the outcome; over another connection, if that of the half message was closed."""
         router = self._sender.router
         budget = router.budget(self._timeout_s)
         with self._sender.open_calls:

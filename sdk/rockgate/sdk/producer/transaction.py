@@ -45,14 +45,14 @@ class HalfSender(Protocol):
         """
 
     async def end(self, link: Link, result: SendResult, header: EndTransactionHeader) -> None:
-        """Tell the broker the outcome and wait for its answer."""
+        """Send the outcome to the broker and wait for its response."""
 
 
 class Transaction:
     """One half message and its outcome."""
 
     def __init__(self, group: str, topic: str, sender: HalfSender) -> None:
-        """`group` and `topic` are the names that travel."""
+        """`group` and `topic` are the names on the wire."""
         self._group = group
         self._topic = topic
         self._sender = sender
@@ -63,7 +63,7 @@ class Transaction:
         self._result: SendResult | None = None
         self.outcome = Outcome.UNKNOWN
         self.is_confirmed = False
-        """Whether the broker has said that the message ended so."""
+        """Whether the broker has confirmed the outcome."""
         self.failure: Exception | None = None
         """Why it is not confirmed, once the block has ended: Refused, if the broker says no, with
         200 or 201 where it ended otherwise before. Anything else: it may not know, and will ask."""

@@ -34,7 +34,7 @@ NO_OFFSET: Final = -1
 
 
 class Membership(NamedTuple):
-    """Who commits: a member of a generation, or an administrator of an empty group."""
+    """The committer: a member of a generation, or an administrator of an empty group."""
 
     member_id: str = ""
     generation: int = -1

@@ -37,7 +37,7 @@ class ResourceType(IntEnum):
 
     @property
     def word(self) -> str:
-        """As a person writes it."""
+        """As users write it."""
         return self.name.lower().replace("_", "-")
 
 
@@ -209,7 +209,7 @@ async def resources(cluster: Cluster, kinds: Sequence[ResourceType]) -> list[Res
 async def _at_brokers(
     cluster: Cluster, resources: Sequence[Resource]
 ) -> dict[Broker, list[Resource]]:
-    """Who answers for each: a broker for itself, the controller for everything else."""
+    """The broker to ask for each: a broker for itself, the controller for everything else."""
     controller = await cluster.controller()
     asked: dict[Broker, list[Resource]] = {}
     for each in resources:

@@ -34,7 +34,7 @@ from rockgate.protocol.kafka.messages.list_groups import ListGroupsRequest, List
 CONSUMER_PROTOCOL: Final = "consumer"
 DEAD: Final = "Dead"
 EMPTY_STATES: Final = frozenset({"Empty", DEAD})
-"""Where offsets may be changed by hand."""
+"""States in which offsets may be changed."""
 _NOT_OF_THIS_KIND: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
 
 
@@ -49,7 +49,7 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupMember:
-    """A member and the partitions it was given."""
+    """A member and its assigned partitions."""
 
     member_id: str
     instance_id: str | None
@@ -77,7 +77,7 @@ class Group:
         return self.state not in EMPTY_STATES
 
     def owners(self) -> dict[Place, GroupMember]:
-        """Who reads each partition now."""
+        """The current reader of each partition."""
         return {place: member for member in self.members for place in member.assignment}
 
 
@@ -216,5 +216,5 @@ def _places(assignment: Assignment) -> tuple[Place, ...]:
 
 
 def _passes(value: str, wanted: Sequence[str]) -> bool:
-    """A server of older versions ignores a filter, so it is applied here again."""
+    """Older servers ignore a filter, so it is applied here again."""
     return not wanted or value.lower() in {each.lower() for each in wanted}

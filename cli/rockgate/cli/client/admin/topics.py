@@ -33,7 +33,7 @@ from rockgate.protocol.kafka.messages.describe_log_dirs import (
 
 
 class Created(NamedTuple):
-    """A new topic as it turned out; -1 where an older server does not say."""
+    """A created topic; -1 where an older server does not say."""
 
     partition_count: int
     replication_factor: int
@@ -59,7 +59,7 @@ async def create(
     configs: Mapping[str, str],
     is_dry_run: bool = False,
 ) -> dict[str, Created | Refused]:
-    """Create topics alike; -1 leaves a count to the server's default."""
+    """Create topics with the same settings; -1 selects the server's default."""
     request = CreateTopicsRequest(
         topics=[
             CreatableTopic(
@@ -157,7 +157,7 @@ async def _log_dirs(broker: Broker, node_id: int, request: DescribeLogDirsReques
 
 
 def sizes_of(directories: Sequence[LogDir], leaders: Mapping[Place, int]) -> dict[Place, int]:
-    """How many bytes each partition takes at its leader."""
+    """The size in bytes of each partition at its leader."""
     return {
         place: size
         for directory in directories

@@ -43,7 +43,7 @@ from rockgate.protocol.kafka.messages.write_txn_markers import (
 
 OPEN_STATES: Final = frozenset(("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"))
 _AT_ONCE: Final = 16
-"""Transactional ids that are described at the same time."""
+"""How many transactional ids are described at the same time."""
 
 
 class Transaction(NamedTuple):
@@ -110,7 +110,7 @@ async def list_ids(
 
 
 async def describe(cluster: Cluster, ids: Iterable[str]) -> dict[str, Transaction | Refused]:
-    """What the coordinator of each id knows of it."""
+    """Each transactional id as its coordinator describes it."""
     turns = asyncio.Semaphore(_AT_ONCE)
 
     async def one(id_: str) -> Transaction | Refused:
@@ -147,7 +147,7 @@ async def _describe(broker: Broker, id_: str) -> Transaction:
 
 
 async def open_in(cluster: Cluster, places: Sequence[Place]) -> dict[Place, list[Open] | Refused]:
-    """The transactions that partitions have open, by the word of their leaders."""
+    """The transactions that are open in partitions, as their leaders report."""
 
     async def ask(broker: Broker, asked: list[Place]) -> dict[Place, list[Open] | Refused]:
         request = DescribeProducersRequest(
@@ -206,7 +206,7 @@ async def find_hanging(cluster: Cluster, candidates: Sequence[Open]) -> list[Han
 
 
 async def abort(cluster: Cluster, each: Open) -> Refused | None:
-    """End a transaction in its partition by an abort marker, whatever its coordinator thinks."""
+    """End a transaction in its partition by an abort marker, regardless of its coordinator."""
     name, index = each.place
     request = WriteTxnMarkersRequest(
         markers=[

@@ -16,7 +16,7 @@ from rockgate.cli.client.kafka.view import Place
 
 
 class MemberSubscription(NamedTuple):
-    """What a member wants to read, and what it still owns."""
+    """What a member subscribes to, and what it still owns."""
 
     topics: Sequence[str]
     owned: Sequence[Place] = ()
@@ -47,7 +47,7 @@ def assign_range(subscriptions: Mapping[str, MemberSubscription], counts: Counts
 def assign_round_robin(
     subscriptions: Mapping[str, MemberSubscription], counts: Counts
 ) -> Assignment:
-    """One partition after the other, in turn."""
+    """One partition to each member in turn."""
     found: Assignment = {member: [] for member in subscriptions}
     members, turn = sorted(subscriptions), 0
     for place in _places(subscriptions, counts):
@@ -65,7 +65,7 @@ def assign_sticky(subscriptions: Mapping[str, MemberSubscription], counts: Count
     for member in sorted(subscriptions):
         for place in subscriptions[member].owned:
             if place in owner:
-                # Two that claim the same have both lost it to a generation they do not know of.
+                # Two that claim the same partition have both lost it, in a generation they missed.
                 owner[place] = ""
             else:
                 owner[place] = member
@@ -123,4 +123,4 @@ ASSIGNORS: Final[Mapping[str, Callable[[Mapping[str, MemberSubscription], Counts
     "roundrobin": assign_round_robin,
     "cooperative-sticky": assign_sticky,
 }
-"""By the name that goes over the wire, in the order in which we like them."""
+"""By their names on the wire, in order of preference."""

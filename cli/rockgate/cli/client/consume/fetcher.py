@@ -73,18 +73,18 @@ class Fetcher:
         return self._positions
 
     def assign(self, positions: Mapping[Place, int]) -> None:
-        """Read these partitions and no others; fetches under way for the old ones are forgotten."""
+        """Read these partitions and no others; pending fetches of the old ones are dropped."""
         self.stop()
         self._positions = dict(positions)
 
     def stop(self) -> None:
-        """Forget the fetches under way."""
+        """Drop pending fetches."""
         for task in self._under_way.values():
             task.cancel()
         self._under_way.clear()
 
     async def poll(self) -> list[Chunk]:
-        """The first answer of any leader; nothing if none has records within its waiting time."""
+        """The first response of any leader; nothing if none has records within its wait time."""
         if not self._positions:
             await asyncio.sleep(self._wait_ms / 1000)
             return []
@@ -104,7 +104,7 @@ class Fetcher:
     # Private
 
     def _goes_on(self, chunk: Chunk) -> bool:
-        """Move the position on; a chunk that begins elsewhere was read twice, from two leaders."""
+        """Advance the position; a chunk that begins elsewhere was read twice, from two leaders."""
         if self._positions.get(chunk.place) != chunk.start_offset:
             return False
         # To the end of the order, so that a full response does not starve the others.
@@ -122,7 +122,7 @@ class Fetcher:
             return []
 
     async def _start(self) -> None:
-        """Send a fetch to every leader that has none under way."""
+        """Send a fetch to every leader without a pending one."""
         if self._view is None:
             self._view = await self._cluster.found({name for name, _ in self._positions})
         by_leader: dict[int, list[Place]] = {}
@@ -173,7 +173,7 @@ class Fetcher:
         return chunks
 
     async def _recover(self, place: Place, position: int, code: int) -> None:
-        """Make the next attempt a better one, or raise what cannot be mended."""
+        """Prepare the next attempt, or raise an error that retrying does not fix."""
         if code in _MOVED:
             self._view = None
             await asyncio.sleep(self._wait_ms / 1000)

@@ -75,9 +75,9 @@ class Member:
         self._assigned_counts: Mapping[str, int] = {}
         self._beating: asyncio.Task[None] | None = None
         self.is_stale = asyncio.Event()
-        """Set when the group moved on without us."""
+        """Set when the group rebalances without this member."""
         self.failure: ClientError | None = None
-        """Why beating ended for good."""
+        """Why heartbeats ended for good."""
 
     async def join(self) -> list[Place]:
         """Join, or join again, and give the partitions of this generation."""

@@ -163,7 +163,7 @@ class Reader:
         await self._read_from(known | starts)
 
     async def _join_again(self) -> None:
-        """Give everything up, in order, and take what the new round gives."""
+        """Commit and revoke everything, then take up the new assignment."""
         assert self._member is not None
         if self._member.failure is not None:
             raise self._member.failure

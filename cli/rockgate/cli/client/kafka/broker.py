@@ -50,7 +50,7 @@ class Broker:
         self._opening = asyncio.Lock()
         self._served: dict[int, Versions] = {}
         self.finalized: dict[str, int] = {}
-        """The features that are switched on, by the broker's word."""
+        """The enabled features, as the broker reports them."""
 
     async def connect(self) -> Link:
         """The connection, with the versions agreed on."""
@@ -81,7 +81,7 @@ class Broker:
 
     @property
     def served(self) -> dict[int, Versions]:
-        """What the broker says it serves, once connected."""
+        """The APIs that the broker reports, once connected."""
         return self._served
 
     async def serves(self, key: ApiKey, version_min: int = 0) -> bool:
@@ -105,7 +105,7 @@ class Broker:
         return common.max
 
     def close(self) -> None:
-        """End the connection, if there is one."""
+        """Close the connection, if there is one."""
         if self._link is not None:
             self._link.close()
 

@@ -59,7 +59,7 @@ class CoordinatorType(IntEnum):
     TRANSACTION = 1
 
     def of(self, key: str) -> str:
-        """How messages call it."""
+        """How error messages name it."""
         return f"group {key}" if self is CoordinatorType.GROUP else f"transactional id {key}"
 
 
@@ -148,7 +148,7 @@ class Cluster:
         return view.topics
 
     async def controller(self) -> Broker:
-        """The broker that takes changes of topics and configs."""
+        """The controller, which handles changes of topics and configs."""
         view = await self.metadata(())
         return self.node(view.controller) if view.controller in self._nodes else await self.anyone()
 
@@ -179,7 +179,7 @@ class Cluster:
 
     @asynccontextmanager
     async def deadline(self, what: str) -> AsyncIterator[Callable[[ClientError], Awaitable[None]]]:
-        """Gives `pause(error)`: wait a little before another attempt, or raise when time is up."""
+        """Returns `pause(error)`: wait before another attempt, or raise when time is up."""
         until = asyncio.get_running_loop().time() + self.timeout_s
         pause_s = _PAUSE_S
 
@@ -204,7 +204,7 @@ class Cluster:
         *,
         again: Collection[int] = COORDINATOR_MOVED,
     ) -> R:
-        """Do `ask` at a coordinator; again where it raises that this moved, or one of `again`."""
+        """Call `ask` with a coordinator; repeat it if that moved, or for one of `again`."""
         async with self.deadline(kind.of(key)) as pause:
             while True:
                 broker = await self.coordinator(key, kind)

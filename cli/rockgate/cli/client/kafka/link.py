@@ -15,7 +15,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.sdk.client.peer_errors import FIRST_BYTES, not_a_port
 
 ANSWER_BYTES_MAX: Final = 512 << 20
-"""No answer to what this client asks comes near; a larger length is no Kafka at all."""
+"""More than any response to this client; a peer that announces more does not speak Kafka."""
 
 
 class Link(asyncio.Protocol):
@@ -28,7 +28,7 @@ class Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._lost: Unreachable | None = None
         self._first: bytes | None = b""
-        """How the peer began, until it gave an answer."""
+        """The first bytes of the peer, until it responds."""
         self._may_write = asyncio.Event()
         self._may_write.set()
 

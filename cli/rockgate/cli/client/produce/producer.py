@@ -52,7 +52,7 @@ _AGAIN: Final = LEADER_MOVED | {
 
 
 class Outgoing(NamedTuple):
-    """A record to send; without a partition its key decides, without a time it is now."""
+    """A record to send; the default partition is by its key, the default time is now."""
 
     key: bytes | None
     value: bytes | None
@@ -63,7 +63,7 @@ class Outgoing(NamedTuple):
 
 @dataclass(slots=True)
 class Sent:
-    """What arrived in one partition; offsets are -1 where the server was not to answer."""
+    """What was stored in one partition; offsets are -1 if no response was requested."""
 
     record_count: int = 0
     first_offset: int = -1
@@ -133,7 +133,7 @@ class Producer:
             self._producer_id, self._epoch = answer.producer_id, answer.producer_epoch
 
     def add(self, record: Outgoing) -> bool:
-        """Take a record; True when enough wait that a flush is due."""
+        """Add a record; returns whether a flush is due."""
         index = self._choose(record)
         queue = self._queues.setdefault(index, _Queue())
         queue.records.append(record)
@@ -146,7 +146,7 @@ class Producer:
         return True
 
     async def flush(self) -> None:
-        """Send all that waits; it is acknowledged, or an error is raised."""
+        """Send everything pending; it is acknowledged, or an error is raised."""
         async with self._cluster.deadline(f"acknowledgements from {self._topic}") as pause:
             while waiting := [i for i, queue in self._queues.items() if queue.records]:
                 error = await self._send_once(waiting)
@@ -294,7 +294,7 @@ class Producer:
 
 
 def _size(records: list[Outgoing]) -> int:
-    """About what the records take on the wire."""
+    """The approximate size of the records on the wire."""
     return sum(
         len(each.key or b"")
         + len(each.value or b"")

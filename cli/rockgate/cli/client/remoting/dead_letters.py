@@ -45,7 +45,7 @@ class Filter(NamedTuple):
     until_ms: int = 1 << 62
 
     def passes(self, letter: DeadLetter) -> bool:
-        """Whether one of them is meant."""
+        """Whether a dead letter matches."""
         message = letter.message
         at_ms = letter.dead_ms if letter.dead_ms >= 0 else message.stored_ms
         return (
@@ -61,7 +61,7 @@ def _words(keys: str | None) -> list[str]:
 
 
 def group_of(name: str) -> str:
-    """The group that a name means: its own, or that of its dead letters' topic."""
+    """The group that a name refers to: a group, or the topic of its dead letters."""
     for prefix in _PREFIXES:
         if name.startswith(prefix):
             return name.removeprefix(prefix)
@@ -94,7 +94,7 @@ async def queues(remoting: RemotingConnection, group: str | None = None) -> list
 async def read(
     remoting: RemotingConnection, queue: DeadLetterQueue, wanted: Filter, *, start: int = 0
 ) -> AsyncIterator[DeadLetter]:
-    """The dead letters of a queue that are meant, up to where it ended when it was listed."""
+    """The matching dead letters of a queue, up to its end when it was listed."""
     offset = max(start, queue.start)
     while 0 <= offset < queue.end:
         header = ReadDeadLettersHeader(

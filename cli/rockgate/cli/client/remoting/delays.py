@@ -36,7 +36,7 @@ class Cursor(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How many wait for one topic, by one kind of delay."""
+    """The number of delayed messages of one topic and one kind of delay."""
 
     topic: str | None
     """None if their target topics were not read."""
@@ -61,7 +61,7 @@ class Overview(NamedTuple):
 
 
 async def waiting_count(remoting: RemotingConnection) -> int:
-    """How many wait, without looking at any."""
+    """The number of delayed messages, without reading any."""
     scan = await remoting.ask(RequestCode.SCAN_DELAYS, ScanDelaysHeader(start=_NOWHERE), DelayScan)
     return scan.waiting
 
@@ -130,12 +130,12 @@ async def describe(
 
 
 async def cancel(remoting: RemotingConnection, id_: str) -> Cancelled:
-    """Take a message back, if it still waits."""
+    """Cancel a message, if it is still waiting."""
     return await remoting.ask(RequestCode.CANCEL_DELAY, NamedHeader(id=id_), Cancelled)
 
 
 def kind_of(topic: str, queue: int) -> str:
-    """What made a message wait, by where it waits."""
+    """The kind of delay, by the topic in which a message waits."""
     if topic == LEVELS_TOPIC:
         return f"level {queue + 1}"
     return "timer" if topic == TIMES_TOPIC else "headers"

@@ -1,4 +1,4 @@
-"""Which dead letters are meant: the flags that `list` and `resend` share."""
+"""Selecting dead letters: the flags that `list` and `resend` share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Until = Annotated[
 def read_filter(
     topic: str | None, key: str | None, reason: str | None, since: str | None, until: str | None
 ) -> Filter:
-    """What the flags say."""
+    """The filter that the flags describe."""
     from rockgate.cli.client.remoting.dead_letters import Filter
     from rockgate.cli.text import values
 

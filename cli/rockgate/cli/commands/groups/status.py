@@ -26,7 +26,7 @@ class PartitionLag:
 
     @property
     def offset_lag(self) -> int | None:
-        """How far the end is away, in offsets; a commit beyond the end is no lag."""
+        """The distance to the end in offsets; a commit beyond the end is no lag."""
         if self.committed is None or self.end is None:
             return None
         return max(0, self.end - self.committed)
@@ -125,7 +125,7 @@ async def statuses(
 
 
 async def named(cluster: Cluster, names: list[str]) -> list[str]:
-    """The groups that names and patterns mean; none at all means every group."""
+    """The groups that match names and patterns; all groups if there are none."""
     from fnmatch import fnmatchcase
 
     from rockgate.cli.client.admin import groups

@@ -160,7 +160,7 @@ def show(
 async def find(
     cluster: Cluster, remoting: RemotingConnection, id_: str, preview: int = 0
 ) -> HalfView | Transaction | None:
-    """What an id names: a half message, one of Kafka's transactions, or nothing."""
+    """What an id refers to: a half message, a Kafka transaction, or nothing."""
     from rockgate.cli.client.admin import transactions
     from rockgate.cli.client.kafka.errors import BrokerUnreachable, NotServed, Refused
     from rockgate.cli.client.remoting import halves

@@ -70,7 +70,7 @@ class ConcurrentDispatch:
             worker = self._workers.get(number)
             if worker is None or worker.done():
                 self._workers[number] = loop.create_task(self._work(number))
-        # Those that are too many find out by themselves.
+        # Surplus workers end by themselves.
         while self._idle:
             self._wake()
 

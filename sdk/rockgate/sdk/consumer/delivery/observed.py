@@ -67,7 +67,7 @@ class Call:
         self.end(error)
 
     def end(self, error: BaseException | None = None) -> None:
-        """It has ended: well, or with this."""
+        """The call has ended: normally, or with this error."""
         observed, messages = self._observed, self._messages
         now_s = time.monotonic()
         took_s = now_s - self._began_s

@@ -51,7 +51,7 @@ class Ruling(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a listener ended."""
+    """The outcome of a listener's call."""
 
     ruling: Ruling
     done_count: int = 0
@@ -108,7 +108,7 @@ class QueueOrder:
         self._running: Sequence[Received] = ()
 
     def next(self, now_s: float) -> Step:
-        """What is due."""
+        """The next step."""
         cached = self._cached
         if cached.is_dropped:
             return Due.END
@@ -134,7 +134,7 @@ class QueueOrder:
         return Run(messages)
 
     def lock_answered(self, *, is_had: bool, now_s: float) -> None:
-        """The broker has said whose the queue is."""
+        """The broker has granted or refused the lock."""
         if is_had:
             self._cached.locked_at_s = now_s
         self._rest(LOCK_HAD_S if is_had else LOCK_REFUSED_S, now_s)

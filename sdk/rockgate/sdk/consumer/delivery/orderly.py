@@ -30,7 +30,7 @@ OrderlyListener = Callable[[Sequence[Received]], Awaitable[Verdict]]
 
 
 def verdict_of(listener: Listener) -> OrderlyListener:
-    """A listener that says how many messages it has consumed, as one that gives a verdict."""
+    """Adapt a listener that returns a number of messages to one that returns a verdict."""
 
     async def consume(messages: Sequence[Received]) -> Verdict:
         try:
@@ -48,7 +48,7 @@ def verdict_of(listener: Listener) -> OrderlyListener:
 
 
 class Offers(Protocol):
-    """Where messages wait for the iterator, one of each queue."""
+    """Messages that wait for the iterator, one of each queue."""
 
     def offer(self, cached: ProcessQueue[Received], message: Received) -> asyncio.Future[Verdict]:
         """Offer a message to the iterator; the future has its outcome."""

@@ -19,13 +19,13 @@ LEVELS_S: Final = (
 """RocketMQ's own levels, from the first on; a broker may be configured to have others."""
 BROKER_CHOOSES: Final = 0
 DEAD_LETTER: Final = -1
-"""Levels that are none: what the broker takes by itself, and no more tries."""
+"""Special values: the broker chooses the level; the message becomes a dead letter."""
 FIRST_LEVEL: Final = 3
 EXPIRED_LEVEL: Final = 3
 """For a message whose listener hangs."""
 
 
-class Retry(Exception):  # not a failure of ours, but what a listener wishes
+class Retry(Exception):  # not an error of ours, but a listener's request
     """Raised by a listener: these messages are to be redelivered, at least after this time.
 
     Of a batch, the first `done` messages are still acknowledged. The time is rounded up to a
@@ -43,11 +43,11 @@ class Retry(Exception):  # not a failure of ours, but what a listener wishes
 
     @property
     def level(self) -> int:
-        """What is sent back with the messages."""
+        """The delay level that is sent back with the messages."""
         return BROKER_CHOOSES if self.after is None else level_after(self.after)
 
     def with_done(self, done: int) -> Retry:
-        """The same wish where other messages came before these."""
+        """The same for a batch in which these messages come after others."""
         return Retry(self.after, done=done)
 
 
@@ -62,11 +62,11 @@ class DeadLetter(Retry):
 
     @property
     def level(self) -> int:
-        """What is sent back with the messages."""
+        """The delay level that is sent back with the messages."""
         return DEAD_LETTER
 
     def with_done(self, done: int) -> DeadLetter:
-        """The same wish where other messages came before these."""
+        """The same for a batch in which these messages come after others."""
         return DeadLetter(done=done)
 
 

@@ -57,7 +57,7 @@ class FirstOffsets:
 
 
 def described(start: Start | datetime) -> str:
-    """A start in words, and what it means for messages that were sent before."""
+    """A start in words, with what it means for messages that were sent before."""
     if start is Start.BEGINNING:
         return "the beginning, with the oldest message"
     if isinstance(start, datetime):

@@ -114,7 +114,7 @@ class LitePullConsumer:
         return self
 
     async def close(self, timeout_s: float = CLOSE_S) -> None:
-        """Pull no more, commit what is settled unless commits are by hand, and leave the group.
+        """Stop pulling, commit what is settled unless commits are manual, and leave the group.
 
         What is left of RocketMQ's trace is written within the time-out.
         """
@@ -161,7 +161,7 @@ class LitePullConsumer:
         await state.membership.subscribe(wanted)
 
     async def unsubscribe(self, topic: str) -> None:
-        """Read a topic no more."""
+        """Stop reading a topic."""
         state = self._open
         topic = wrap(self._namespace, topic)
         await state.membership.unsubscribe(topic)

@@ -169,7 +169,7 @@ class LiteQueues:
                 self.polls.settled.update(queue, offset, increase_only=False)
 
     async def stop(self) -> None:
-        """Pull no more."""
+        """Stop pulling."""
         self._is_over = True
         await self._stop(list(self._pullers))
 

@@ -40,7 +40,7 @@ class MembershipSettings:
 
 
 class Membership:
-    """A client's part in a group that pulls."""
+    """A client's membership of a group that pulls."""
 
     def __init__(
         self,
@@ -104,11 +104,11 @@ class Membership:
 
     @property
     def topics(self) -> list[str]:
-        """Those that are subscribed."""
+        """The topics that are subscribed."""
         return list(self._subscriptions)
 
     async def subscribe(self, subscription: Subscription) -> None:
-        """Want a topic from now on, or other messages of it."""
+        """Subscribe to a topic, or change its filter."""
         await connect(self._client, subscription.topic)
         self._changed({**self._subscriptions, subscription.topic: subscription})
         await self._client.announce()
@@ -141,12 +141,12 @@ class Membership:
         )
 
     def route_changed(self, topic: str) -> None:
-        """A topic has other queues now: if it is consumed here, they are shared out at once."""
+        """The queues of a topic have changed: rebalance at once if it is consumed here."""
         if topic in self._subscriptions:
             self._rounds.wake()
 
     def asked(self, link: Link, command: Command) -> None:
-        """Take a request of a broker's."""
+        """Handle a broker's request."""
         if self.requests is not None:
             self.requests.asked(link, command)
         elif command.code == RequestCode.NOTIFY_CONSUMER_IDS_CHANGED:

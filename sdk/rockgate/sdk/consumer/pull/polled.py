@@ -15,7 +15,7 @@ from rockgate.sdk.results import Queue
 
 
 class PolledCalls:
-    """What the application has in hand."""
+    """The messages that the application is processing."""
 
     def __init__(self, observed: Observed) -> None:
         self._observed = observed
