@@ -97,6 +97,7 @@ def test_what_clients_did_is_counted(server: RunningServer) -> None:
     assert found["rockgate_topic_bytes"][(TOPIC,)] > COUNT * 100
     assert found["rockgate_topic_fetched_bytes_total"][(TOPIC,)] > COUNT * 100
     assert found["rockgate_group_lag"][(GROUP, TOPIC)] == COUNT - 3
+    assert found["rockgate_group_lag_bytes"][(GROUP, TOPIC)] > 0
     assert found["rockgate_kafka_connections_total"][()] >= 2
     assert found["rockgate_fsync_seconds_count"][()] >= 1
     # Data without waiters is flushed in the background.
@@ -123,6 +124,14 @@ def test_what_rocketmq_s_clients_did_is_counted(server: RunningServer) -> None:
     assert found["rockgate_pull_hits_total"][()] == 1
     assert found["rockgate_pull_misses_total"][()] == 1
     assert found["rockgate_pull_longest_seconds"][()] > 0
+    assert found["rockgate_put_messages_total"][()] > COUNT
+    assert found["rockgate_put_bytes_total"][()] > COUNT * 100
+    [(pair, count)] = found["rockgate_group_messages_total"].items()
+    assert pair[1] == CROSSED
+    assert found["rockgate_get_messages_total"][()] == count >= 1
+    assert found["rockgate_group_bytes_total"][pair] > 0
+    assert found["rockgate_statistics_labels"][("send_backs",)] == 1
+    assert found["rockgate_pop_in_flight"][()] == 0
     assert found["rockgate_batch_cache_bytes"][()] > 0
     assert found["rockgate_batch_cache_misses_total"][()] >= 1
     assert found["rockgate_remoting_connections_total"][("broker",)] == 1
@@ -132,8 +141,12 @@ def test_every_metric_of_the_table_is_told_unless_there_is_nothing_to_tell(
     server: RunningServer,
 ) -> None:
     found = {name.removesuffix("_bucket") for name in scrape(server)}
-    # No Kafka request has failed yet.
-    assert set(METRICS) - found <= {"rockgate_kafka_errors_total"}
+    # No Kafka request has failed yet, none of RocketMQ's was refused, and there are no hooks.
+    assert set(METRICS) - found <= {
+        "rockgate_kafka_errors_total",
+        "rockgate_remoting_hook_failures_total",
+        "rockgate_remoting_refused_total",
+    }
 
 
 def test_the_loop_is_watched_and_counters_grow(server: RunningServer) -> None:

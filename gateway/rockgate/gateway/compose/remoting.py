@@ -17,6 +17,7 @@ from rockgate.gateway.compose.metrics.remoting import (
     OverloadSource,
     RequestSource,
 )
+from rockgate.gateway.compose.metrics.statistics import PopSource, StatisticsSource
 from rockgate.gateway.compose.remoting_services import SENDS, RemotingServices
 from rockgate.gateway.compose.remoting_table import families, table
 from rockgate.gateway.net.listener import Listener
@@ -75,6 +76,7 @@ class RemotingAssembly:
                 RequestSource("broker", dispatcher.stats, connections),
                 self._source(),
                 OverloadSource(self._overload),
+                *self._statistics(),
             ]
         resources.push_async_callback(connections.drain, self._drain_ms_max / 1000)
         resources.callback(services.poll_registry.finish)
@@ -135,6 +137,22 @@ class RemotingAssembly:
         hooks = Hooks(load_hooks(names))
         telemetry.sources.append(HookSource(hooks.failed_counts))
         return hooks.around(processors)
+
+    def _statistics(self) -> tuple[StatisticsSource, PopSource]:
+        services = self._services
+        return (
+            StatisticsSource(
+                statistics=services.statistics,
+                topics=services.store.topics,
+                groups_max=services.series_max,
+            ),
+            PopSource(
+                in_flight=services.folds.in_flight,
+                acquirer=services.acquirer,
+                receipts=services.receipts,
+                revival=services.revival,
+            ),
+        )
 
     def _source(self) -> BrokerSource:
         services = self._services

@@ -134,6 +134,7 @@ class RemotingServices:
         self.settings = BrokerSettings(
             configured=config.remoting, changed=folds.changed, facts=_facts(config)
         )
+        self.series_max = config.metrics.groups_max
         self.store = store
         self.folds = folds
         self.poll_registry = poll_registry

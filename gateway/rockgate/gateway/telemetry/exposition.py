@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rockgate.gateway.telemetry.durations import Durations
-from rockgate.gateway.telemetry.metrics import METRICS, Metric, MetricType
+from rockgate.gateway.telemetry.metric import Metric, MetricType
+from rockgate.gateway.telemetry.metrics import METRICS
 from rockgate.gateway.telemetry.renamed import RENAMED
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

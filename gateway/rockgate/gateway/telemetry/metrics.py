@@ -7,27 +7,9 @@ every documented one is exported. docs/reference/metrics.md is generated from it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 
-
-class MetricType(Enum):
-    """A metric's type, as Prometheus defines it."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One metric."""
-
-    name: str
-    kind: MetricType
-    about: str
-    labels: tuple[str, ...] = ()
-
+from rockgate.gateway.telemetry.broker_metrics import BROKER_METRICS
+from rockgate.gateway.telemetry.metric import Metric, MetricType
 
 _COUNTER, _GAUGE, _HISTOGRAM = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
 
@@ -353,5 +335,5 @@ REMOTING_REFUSED = Metric(
 )
 
 METRICS: Mapping[str, Metric] = {
-    each.name: each for each in tuple(globals().values()) if isinstance(each, Metric)
+    each.name: each for each in (*globals().values(), *BROKER_METRICS) if isinstance(each, Metric)
 }

@@ -18,7 +18,7 @@ from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.request_metrics import Traffic
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
-from rockgate.gateway.telemetry import metrics
+from rockgate.gateway.telemetry import broker_metrics, metrics
 from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.gateway.telemetry.exposition import Exposition
 from rockgate.gateway.telemetry.requests import RequestStats
@@ -112,6 +112,8 @@ class _Lag(NamedTuple):
     """Records that the group can still read."""
     offsets: int
     """The distance to the end, which is larger where offsets hold no record."""
+    size: int
+    """The distance in the log, from the queue furthest behind."""
     group: str
     topic: str
 
@@ -170,6 +172,7 @@ class GroupSource:
         for lag in reversed(largest_lags):
             page.add(metrics.GROUP_LAG, lag.records, lag.group, lag.topic)
             page.add(metrics.GROUP_LAG_OFFSETS, lag.offsets, lag.group, lag.topic)
+            page.add(broker_metrics.GROUP_LAG_BYTES, lag.size, lag.group, lag.topic)
             yield
 
     def _behind(self, group: str, lags: _Lags) -> Iterator[None]:
@@ -182,7 +185,7 @@ class GroupSource:
             topic = store.topics.find_id(topic_id)
             if topic is None:
                 continue
-            records = offsets = 0
+            records = offsets = size = 0
             for index, queue_id in enumerate(store.progress.queues_of(group, topic_id)):
                 if index % _PIECE == _PIECE - 1:
                     yield
@@ -194,7 +197,10 @@ class GroupSource:
                 if first < end:
                     offsets += end - first
                     records += end - first - self._empty.count(topic_id, queue_id, first, end)
-            lags.add(_Lag(records, offsets, group, names.to_kafka(topic.name)))
+                    unit = queue.find(first)
+                    if unit is not None:
+                        size = max(size, store.log.end - unit.position)
+            lags.add(_Lag(records, offsets, size, group, names.to_kafka(topic.name)))
             yield
 
 

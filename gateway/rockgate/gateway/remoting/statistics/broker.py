@@ -8,7 +8,7 @@ upkeep takes the snapshots, a little at a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from rockgate.gateway.remoting.statistics.mornings import Mornings
 from rockgate.gateway.remoting.statistics.rates import Rates
@@ -109,6 +109,15 @@ class BrokerStatistics:
         self.checkpoints = SeriesTable[GroupKey, Series](Series, labels_max, now_ms)
         self.send_backs = SeriesTable[GroupKey, Series](Series, labels_max, now_ms)
         self.dead_letters = SeriesTable[GroupKey, Series](Series, labels_max, now_ms)
+        self._tables: dict[str, SeriesTable[Any, Any]] = {
+            "topic_puts": self.topic_puts,
+            "queue_puts": self.queue_puts,
+            "gets": self.gets,
+            "acks": self.acks,
+            "checkpoints": self.checkpoints,
+            "send_backs": self.send_backs,
+            "dead_letters": self.dead_letters,
+        }
         self.get_count = 0
         """Messages that consumers got."""
         self.system_get_count = 0
@@ -229,6 +238,10 @@ class BrokerStatistics:
         """Return how many messages of other than system topics consumers got."""
         return self.get_count - self.system_get_count
 
+    def label_counts(self) -> dict[str, tuple[int, int]]:
+        """Return by table how many labels there are, and how often there was no room for one."""
+        return {name: (len(each), each.refused_count) for name, each in self._tables.items()}
+
     # Reading
 
     def derived_names(self) -> list[str]:
@@ -279,7 +292,7 @@ class BrokerStatistics:
 
     def forget_group(self, group: str) -> None:
         """Forget a group that was deleted."""
-        self._drop(lambda key: key[1] == group)
+        self._drop_groups(lambda key: key[1] == group)
 
     # Sampling
 
@@ -321,10 +334,7 @@ class BrokerStatistics:
             for span in due:
                 derived.series.sample(span, now_ms)
         for span in due:
-            yield from self.topic_puts.sample(span, now_ms)
-            yield from self.queue_puts.sample(span, now_ms)
-            yield from self.gets.sample(span, now_ms)
-            for table in self._group_tables():
+            for table in self._tables.values():
                 yield from table.sample(span, now_ms)
 
     def _collect_topic(self, topic: Topic, since: int) -> Iterator[None]:
@@ -349,9 +359,6 @@ class BrokerStatistics:
         _set(self.queue_puts, key, queue.put_times, queue.put_count, queue.put_bytes)
         return True
 
-    def _group_tables(self) -> tuple[SeriesTable[GroupKey, Series], ...]:
-        return self.acks, self.checkpoints, self.send_backs, self.dead_letters
-
     def _created(self, topic: Topic) -> None:
         if topic.is_internal:
             self._system.add(topic.id)
@@ -359,12 +366,12 @@ class BrokerStatistics:
     def _deleted(self, topic: Topic) -> None:
         self.topic_puts.drop(topic.id)
         self.queue_puts.drop_if(lambda key: key[0] == topic.id)
-        self._drop(lambda key: key[0] == topic.id)
+        self._drop_groups(lambda key: key[0] == topic.id)
 
-    def _drop(self, is_gone: Callable[[GroupKey], bool]) -> None:
-        self.gets.drop_if(is_gone)
-        for table in self._group_tables():
-            table.drop_if(is_gone)
+    def _drop_groups(self, is_gone: Callable[[GroupKey], bool]) -> None:
+        for name, table in self._tables.items():
+            if name not in ("topic_puts", "queue_puts"):
+                table.drop_if(is_gone)
 
 
 def _add(series: Series, count: int) -> None:
