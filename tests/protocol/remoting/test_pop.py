@@ -7,7 +7,10 @@ import json
 
 import pytest
 
+from rockgate.protocol.remoting.codes import RESPONSE_FLAG
+from rockgate.protocol.remoting.command import BINARY, JSON, Command, encode
 from rockgate.protocol.remoting.errors import MalformedRequest
+from rockgate.protocol.remoting.hot.answers import succeeded
 from rockgate.protocol.remoting.pop import (
     OFFSETS_MAX,
     Acquired,
@@ -92,3 +95,9 @@ def test_bits_are_offsets_from_the_first_one_on() -> None:
 def test_a_batch_that_cannot_be_read_or_is_too_large_is_refused(data: bytes) -> None:
     with pytest.raises(MalformedRequest):
         read_batch_ack(data)
+
+
+@pytest.mark.parametrize("encoding", [JSON, BINARY])
+def test_a_success_without_fields_is_written_as_the_declared_codec_does(encoding: int) -> None:
+    declared = Command(0, opaque=77, flag=RESPONSE_FLAG, encoding=encoding)
+    assert succeeded(encoding, 77) == encode(declared)

@@ -34,7 +34,15 @@ BITS_BYTES_MAX: Final = 64
 """The most bits of one entry: a pop has at most 32 messages, but a filter may skip many between."""
 OFFSETS_MAX: Final = 32_768
 """Acknowledgements in one request."""
-_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
+_NUMBER: Final = "(-?[0-9]{1,19})"
+_WORD: Final = "([^ ]*)"
+# One pattern for the whole: it is read for every message that is acknowledged.
+_HANDLE: Final = re.compile(
+    f"{_NUMBER} {_NUMBER} {_NUMBER} {_NUMBER} {_WORD} {_WORD} {_NUMBER}(?: {_NUMBER})?"
+)
+
+
+_new = tuple.__new__  # skips NamedTuple's constructor, which is as slow as the pattern
 
 
 class Handle(NamedTuple):
@@ -61,13 +69,12 @@ class Handle(NamedTuple):
 
 def read_handle(text: str, request: str) -> Handle:
     """Parse a handle; MalformedRequest if it is invalid."""
-    parts = text.split(" ")
-    if len(parts) not in (7, 8) or not all(
-        _NUMBER.fullmatch(part) for part in (*parts[:4], *parts[6:])
-    ):
+    found = _HANDLE.fullmatch(text)
+    if found is None:
         raise MalformedRequest(request, f"extraInfo {text[:100]!r} is not a handle")
-    first, pop_ms, invisible_ms, revive = map(int, parts[:4])
-    return Handle(first, pop_ms, invisible_ms, revive, parts[4], parts[5], int(parts[6]))
+    first, pop_ms, invisible_ms, revive, kind, broker, queue_id, _ = found.groups()
+    numbers = int(first), int(pop_ms), int(invisible_ms), int(revive)
+    return _new(Handle, (*numbers, kind, broker, int(queue_id)))
 
 
 def write_handle(handle: Handle, offset: int) -> str:
@@ -96,6 +103,19 @@ def messages_in(buffers: Iterable[Buffer]) -> Iterator[tuple[int, memoryview]]:
             size, _, _, offset = envelope.identify(view, at)
             yield offset, view[at : at + size]
             at += size
+
+
+def offsets_in(buffers: Iterable[Buffer]) -> list[int]:
+    """Return the queue offset of each message of a response."""
+    identify = envelope.identify
+    found = []
+    for buffer in buffers:
+        at, end = 0, len(buffer)
+        while at < end:
+            size, _, _, offset = identify(buffer, at)
+            found.append(offset)
+            at += size
+    return found
 
 
 class Acquired(NamedTuple):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -149,7 +150,9 @@ def runs_of(offsets: Iterable[int]) -> list[int]:
     return runs
 
 
-def offsets_of(runs: Sequence[int]) -> Iterator[int]:
-    """Yield the offsets of runs."""
-    for at in range(0, len(runs) - 1, 2):
-        yield from range(runs[at], runs[at] + runs[at + 1])
+def offsets_of(runs: Sequence[int]) -> Iterable[int]:
+    """Return the offsets of runs."""
+    if len(runs) == 2:
+        return range(runs[0], runs[0] + runs[1])
+    pairs = zip(runs[::2], runs[1::2], strict=False)
+    return chain.from_iterable(range(first, first + count) for first, count in pairs)

@@ -153,6 +153,15 @@ class MessagesInFlight:
         """Apply a change."""
         what = decode(change)
         position = change.position
+        if type(what) is End:
+            # Most changes are: one for every message that is acknowledged.
+            ended = self._windows.get((what.group, what.topic_id, what.queue_id))
+            if ended is not None and ended.position < position:
+                ended.position = position
+                had = len(ended)
+                ended.finish(offsets_of(what.runs))
+                self.count += len(ended) - had
+            return
         if isinstance(what, Drop):
             for each in self.of_group(what.group):
                 if each.position < position:
@@ -183,8 +192,6 @@ class MessagesInFlight:
         elif isinstance(what, Extend):
             window.extend(offsets_of(what.runs), what.deadline_ms)
             self.look_at(window, what.deadline_ms)
-        elif isinstance(what, End):
-            window.finish(offsets_of(what.runs))
         elif isinstance(what, Reset):
             window.reset(what.offset)
         elif isinstance(what, Shift):

@@ -329,7 +329,10 @@ class Appender:
         """Append one change of a fold and apply it."""
         reserved = self._admit(is_upkeep)
         draft = Draft(topic, 0, -1, body)
-        written = self.within_reserve(lambda: self._log.append(draft), reserved)
+        try:
+            written = self._log.append(draft)
+        except StoreFull:
+            written = self.within_reserve(lambda: self._log.append(draft), reserved)
         self._apply(draft, written)
         return written.position
 

@@ -31,6 +31,7 @@ from rockgate.protocol.remoting.pop import (
     Acquired,
     Handle,
     messages_in,
+    offsets_in,
     retry_topic,
     write_handle,
 )
@@ -251,19 +252,20 @@ class Acquirer:
             found.cold = pulled
             return
         found.rest += max(0, end - pulled.next_offset)
-        views = list(messages_in(pulled.buffers))
         buffers = pulled.buffers
         if window is not None and first < window.end:
             views = [
                 each
-                for each in views
+                for each in messages_in(buffers)
                 if may_have(window, each[0], now_ms, asked, is_repeated=is_repeated)
             ]
             buffers = [view for _, view in views]
-        if not views:
+            offsets = [offset for offset, _ in views]
+        else:
+            offsets = offsets_in(buffers)
+        if not offsets:
             self._pass_over(asked, window, queue, first, pulled.next_offset, found)
             return
-        offsets = [offset for offset, _ in views]
         change: Acquire | Extend
         where, deadline_ms = (asked.group, *_key(queue)), now_ms + asked.invisible_ms
         if is_repeated:
@@ -275,7 +277,9 @@ class Acquirer:
             change = Acquire(*where, first, end, deadline_ms, is_in_place, runs_of(offsets))
         found.changes.append((INFLIGHT_TOPIC, encode(change)))
         found.count += len(offsets)
-        before = [0 if window is None else window.deliveries(each) for each in offsets]
+        before: list[int] = []
+        if asked.is_ordered:
+            before = [0 if window is None else window.deliveries(each) for each in offsets]
         if is_repeated:
             before = [count - 1 for count in before]
         kind = NORMAL if topic is asked.topic else RETRY
@@ -284,7 +288,9 @@ class Acquirer:
             handle = Handle(
                 first, now_ms, asked.invisible_ms, 0, kind, self._broker_name, queue.queue_id
             )
-            buffers = [_retried(view, asked.topic, handle, offset) for offset, view in views]
+            buffers = [
+                _retried(view, asked.topic, handle, offset) for offset, view in messages_in(buffers)
+            ]
         found.buffers += buffers
         found.size += sum(map(len, buffers))
 

@@ -70,9 +70,9 @@ class ClockSteps:
 
     def holds(self, window: Window, offset: int, deadline_ms: int) -> bool:
         """Say whether a handle with this deadline, maybe of a time before a step, is current."""
-        return window.holds(offset, deadline_ms) or any(
-            window.holds(offset, deadline_ms + by_ms) for by_ms in self._recent
-        )
+        if window.holds(offset, deadline_ms):
+            return True
+        return any(window.holds(offset, deadline_ms + by_ms) for by_ms in self._recent)
 
     def follow(self) -> bool:
         """Let some windows follow; return whether there are more."""

@@ -48,6 +48,19 @@ class Receipts:
         self.stale_count = 0
         """Acknowledgements that had no effect."""
 
+    def acknowledge_one(self, group: str, queue: Queue, offset: int, deadline_ms: int) -> None:
+        """End one delivery, as `acknowledge` does: clients end most of them one by one."""
+        window = self._in_flight.find(group, queue.topic_id, queue.queue_id)
+        if window is None or not self._clock.holds(window, offset, deadline_ms):
+            self.stale_count += 1
+            return
+        is_in_place = window.has_in_place
+        change = End(*window.key, EndReason.ACKNOWLEDGED, (offset, 1))
+        self._journal.append_state(INFLIGHT_TOPIC, encode(change))
+        self.acknowledged_count += 1
+        if is_in_place or window.room == 1:
+            self._wake(queue)
+
     def acknowledge(
         self, group: str, queue: Queue, offsets: Sequence[int], deadline_ms: int
     ) -> None:

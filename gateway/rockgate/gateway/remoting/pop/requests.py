@@ -39,6 +39,7 @@ from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers import pop as fields
 from rockgate.protocol.remoting.hot.answers import popped as popped_frame
+from rockgate.protocol.remoting.hot.answers import succeeded
 from rockgate.protocol.remoting.pop import (
     ORDER_REVIVE_QUEUE,
     message_offset_info,
@@ -223,8 +224,9 @@ class PopRequests:
         handle = read_handle(header.extra_info, "ACK_MESSAGE")
         queue = self._queue(header.topic, header.consumer_group, handle.kind, header.queue_id)
         group = group_of(header.consumer_group)
-        self._receipts.acknowledge(group, queue, (header.offset,), handle.deadline_ms)
-        return self._durability.after_changes(Command(ResponseCode.SUCCESS))
+        self._receipts.acknowledge_one(group, queue, header.offset, handle.deadline_ms)
+        done: Reply = [succeeded(command.encoding, command.opaque)]
+        return self._durability.after_changes(done)
 
     def batch_ack(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """200151: many messages are consumed."""

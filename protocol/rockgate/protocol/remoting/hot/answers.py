@@ -35,6 +35,10 @@ _PULLED: Final = (
     b'{"code":%d,"extFields":{"suggestWhichBrokerId":"0","groupSysFlag":"0",'
     b'"nextBeginOffset":"%d","maxOffset":"%d","minOffset":"%d","topicSysFlag":"0"' + _REMARK_TAIL
 )
+_SUCCEEDED: Final = (
+    b'{"code":0,"flag":1,"language":"PYTHON","opaque":%d,"serializeTypeCurrentRPC":"JSON",'
+    b'"version":' + b"%d}" % VERSION
+)
 _FIXED: Final = struct.Struct(">hBhii")
 _I32: Final = struct.Struct(">i")
 
@@ -116,6 +120,15 @@ def pulled(
     head = _PULLED % (code, next_offset, max_offset, min_offset, opaque, remark)
     size = len(head)
     return [_PREFIX.pack(4 + size + body_size, size) + head, *body]
+
+
+def succeeded(encoding: int, opaque: int) -> bytes:
+    """The frame of a response that says SUCCESS and nothing else."""
+    if encoding == BINARY:
+        return _binary(opaque, 0, b"", [], 0)
+    head = _SUCCEEDED % opaque
+    size = len(head)
+    return _PREFIX.pack(4 + size, size) + head
 
 
 def popped(
