@@ -277,11 +277,7 @@ class Acquirer:
             change = Acquire(*where, first, end, deadline_ms, is_in_place, runs_of(offsets))
         found.changes.append((INFLIGHT_TOPIC, encode(change)))
         found.count += len(offsets)
-        before: list[int] = []
-        if asked.is_ordered:
-            before = [0 if window is None else window.deliveries(each) for each in offsets]
-        if is_repeated:
-            before = [count - 1 for count in before]
+        before = _earlier(window, offsets, is_repeated=is_repeated) if asked.is_ordered else []
         kind = NORMAL if topic is asked.topic else RETRY
         found.acquired.append(Acquired(kind, queue.queue_id, first, offsets, before))
         if kind == RETRY:
@@ -318,6 +314,13 @@ class Acquirer:
         if topic is not asked.topic:
             return True
         return is_legal(retry_topic(names.to_rocketmq(topic.name), names.to_rocketmq(asked.group)))
+
+
+def _earlier(window: Window | None, offsets: list[int], *, is_repeated: bool) -> list[int]:
+    """Return how often each offset was delivered before this delivery."""
+    if window is None:
+        return [0] * len(offsets)
+    return [window.deliveries(each) - is_repeated for each in offsets]
 
 
 def _key(queue: Queue) -> tuple[bytes, int]:
