@@ -83,7 +83,8 @@ def encode(change: Prepared | Checked | Decided) -> bytes:
 def decode(change: Change) -> Any:
     """Decode a change; StoreCorrupt if it cannot be decoded."""
     what, body = "Record of half messages", change.body
-    check_format(body[0] if body else 0, FORMAT, what, change.position)
+    if not body or body[0] != FORMAT:
+        check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
         return _DECODERS[body[1]].decode(body[2:])
     except (KeyError, IndexError, msgspec.MsgspecError) as error:

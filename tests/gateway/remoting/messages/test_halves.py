@@ -15,6 +15,7 @@ from tests.gateway.remoting.world import Noting, NotingWorld
 from tests.seeds import seeded
 from tests.world import CONFIG, SECOND
 
+from rockgate.gateway.remoting.messages import halves as half_messages
 from rockgate.gateway.remoting.messages.check_back import RETRY_MS
 from rockgate.gateway.remoting.messages.halves import StoredHalf
 from rockgate.gateway.remoting.processors import halves as halves_requests
@@ -44,10 +45,17 @@ def test_a_half_message_is_seen_by_nobody() -> None:
 
 
 @pytest.mark.row("T-03")
-def test_a_committed_message_is_delivered_as_it_was_sent() -> None:
+@pytest.mark.parametrize("remembered", ["from memory", "from the log", "after a restart"])
+def test_a_committed_message_is_delivered_as_it_was_sent(
+    remembered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if remembered == "from the log":
+        monkeypatch.setattr(half_messages, "RECENT_BYTES_MAX", 0)
     world = HalfWorld()
     half = world.prepare(b"paid", queue=1, TAGS="T", KEYS="k", color="blue")
     world.clock.advance(10)
+    if remembered == "after a restart":
+        world.reopen()
     assert world.halves.commit(half.offset, "payers") is not None
     [message] = world.delivered(queue=1)
     assert (message.body, message.topic, message.queue_id) == (b"paid", "orders", 1)
@@ -62,6 +70,15 @@ def test_a_committed_message_is_delivered_as_it_was_sent() -> None:
     assert message.sys_flag & 12 == TRANSACTION_COMMIT
     assert message.prepared_offset == half.position
     assert len(world.undecided) == 0
+
+
+def test_only_the_newest_are_remembered_and_all_are_delivered() -> None:
+    world = HalfWorld()
+    halves = [world.prepare(b"%d" % number) for number in range(half_messages.RECENT_MAX + 5)]
+    for half in reversed(halves):
+        world.halves.commit(half.offset, "payers")
+    bodies = [message.body for message in world.delivered()]
+    assert bodies == [b"%d" % number for number in reversed(range(len(halves)))]
 
 
 @pytest.mark.row("U-11")

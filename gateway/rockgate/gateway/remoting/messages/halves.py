@@ -25,7 +25,7 @@ from rockgate.protocol.entry import (
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.properties import REAL_QUEUE_ID, REAL_TOPIC
 from rockgate.protocol.remoting.system_topics import CHECKED_OUT_TOPIC
-from rockgate.store.api.append import Appended, Appender, Draft, Intake
+from rockgate.store.api.append import NOTHING_ELSE, Appended, Appender, Draft, Intake
 from rockgate.store.api.half import (
     HALF_TOPIC,
     MESSAGES,
@@ -51,6 +51,11 @@ _REAL_PLACE: Final = b"%%b%b\x01%%b\x02%b\x01%%d\x02" % (_REAL_TOPIC, _REAL_QUEU
 _MARKS: Final = frozenset((_REAL_TOPIC, _REAL_QUEUE, PREPARED_MARK))
 """Properties of a half message that is not delivered yet."""
 _MESSAGES: Final = MESSAGES.decode()
+RECENT_MAX: Final = 256
+"""How many half messages are remembered: most are committed at once, and then need not be read."""
+RECENT_BYTES_MAX: Final = 4096
+"""The largest that is remembered."""
+_new = tuple.__new__  # skips NamedTuple's constructor
 log = logging.getLogger(__name__)
 
 Place = Callable[[Queue, Draft], list[Intake]]
@@ -99,6 +104,8 @@ class Halves:
         self.on_prepared: list[Callable[[Half], None]] = []
         """Notified of every half message that is stored: its check is to be scheduled."""
         self.ended_counts = dict.fromkeys(Outcome, 0)
+        self._recent: dict[int, Draft] = {}
+        """The newest by offset; `prepared_offset` is where each was appended."""
 
     # Taking
 
@@ -111,23 +118,20 @@ class Halves:
         name = header.producer_group if group is None else group.decode("utf-8", "replace")
         check_group(name)
         offset = queue.next_offset
-        draft = Draft(
-            topic=queue.topic,
-            queue_id=0,
-            offset=offset,
-            body=incoming.body,
-            properties=_REAL_PLACE % (properties, real.topic, real.queue_id),
-            batch_count=0,
-            born_ms=header.born_timestamp,
-            born_host=host.packed,
-            flag=header.flag,
-            sys_flag=header.sys_flag & CLIENT_FLAGS | TRANSACTION_PREPARED | host.flag,
-            reconsume_times=header.reconsume_times or 0,
+        fields = (
+            *(queue.topic, 0, offset, incoming.body),
+            *(_REAL_PLACE % (properties, real.topic, real.queue_id), 0),
+            *(header.born_timestamp, host.packed, header.flag),
+            header.sys_flag & CLIENT_FLAGS | TRANSACTION_PREPARED | host.flag,
+            header.reconsume_times or 0,
+            *NOTHING_ELSE,
         )
+        draft = _new(Draft, fields)
         change = Prepared(offset, name, _immunity(properties))
         _, position, end, store_ms, _ = self._appender.placed_with(
             queue, draft, HALF_TOPIC, encode(change)
         )
+        self._remember(draft, position)
         half = self.undecided.find(offset)
         assert half is not None, "a half message that was appended is known"
         for watch in self.on_prepared:
@@ -143,7 +147,7 @@ class Halves:
         """Deliver a half message; None if it was decided before."""
         if self._undecided(offset, group) is None:
             return None
-        stored = self.read(offset)
+        stored = self._recalled(offset) or _as_draft(self.read(offset))
         properties, topic, queue_id = _delivered(stored.properties)
         queue = self._real_queue(topic, queue_id)
         decided = encode(Decided(offset, Outcome.COMMITTED))
@@ -162,6 +166,7 @@ class Halves:
         if self._undecided(offset, group) is None:
             return False
         self._append(Decided(offset, Outcome.ROLLED_BACK))
+        self._recent.pop(offset, None)
         self.ended_counts[Outcome.ROLLED_BACK] += 1
         return True
 
@@ -170,7 +175,7 @@ class Halves:
         stored = self.read(half.offset)
         queue = self._queues.of(self._topics.get(CHECKED_OUT_TOPIC).id)[0]
         decided = _state(encode(Decided(half.offset, Outcome.GIVEN_UP)))
-        draft = _draft(stored, queue, stored.properties, 0)
+        draft = _draft(_as_draft(stored), queue, stored.properties, 0)
         self._appender.group([Intake(queue, draft), decided], is_upkeep=True)
         self.ended_counts[Outcome.GIVEN_UP] += 1
         log.warning(
@@ -189,7 +194,7 @@ class Halves:
                 ResponseCode.SYSTEM_ERROR, "Message does not name its producer group and topic."
             )
         queue = self._queue()
-        draft = _draft(stored, queue, stored.properties, TRANSACTION_PREPARED)
+        draft = _draft(_as_draft(stored), queue, stored.properties, TRANSACTION_PREPARED)
         change = Prepared(draft.offset, group.decode(), _immunity(stored.properties))
         self._appender.placed_with(queue, draft, HALF_TOPIC, encode(change))
         half = self.undecided.find(draft.offset)
@@ -204,6 +209,26 @@ class Halves:
         unit = queue.find(offset)
         assert unit is not None, "an undecided half message is kept"
         return _stored(self._reader.entry(queue, unit).entry)
+
+    def _remember(self, draft: Draft, position: int) -> None:
+        """Remember a half message that was appended, in place of the oldest."""
+        body = draft.body
+        if len(body) + len(draft.properties) > RECENT_BYTES_MAX:
+            return
+        recent = self._recent
+        if len(recent) >= RECENT_MAX:
+            del recent[next(iter(recent))]
+        # The body is part of a receive buffer, which is not to be held.
+        fields = (*draft[:3], bytes(body), *draft[4:11], position, *draft[12:])
+        recent[draft.offset] = _new(Draft, fields)
+
+    def _recalled(self, offset: int) -> Draft | None:
+        """Return a half message that is remembered, unless its entry was relocated."""
+        found = self._recent.pop(offset, None)
+        if found is None:
+            return None
+        unit = self._queue().find(offset)
+        return found if unit is not None and unit.position == found.prepared_offset else None
 
     def _undecided(self, offset: int, group: str) -> Half | None:
         half = self.undecided.find(offset)
@@ -254,23 +279,30 @@ def _delivered(properties: bytes) -> tuple[bytes, str, int]:
     return b"\x02".join(remaining), topic.decode(), int(queue_id)
 
 
-def _draft(stored: StoredHalf, queue: Queue, properties: bytes, transaction: int) -> Draft:
+def _as_draft(stored: StoredHalf) -> Draft:
+    """Return a half message of the log as it was appended, with its position."""
     entry = stored.entry
-    flags = entry.sys_flag & (CLIENT_FLAGS | envelope.BORN_HOST_V6)
     return Draft(
-        topic=queue.topic,
-        queue_id=queue.queue_id,
-        offset=queue.next_offset,
+        topic=MESSAGES,
+        queue_id=0,
+        offset=entry.queue_offset,
         body=stored.body,
-        properties=properties,
+        properties=stored.properties,
         batch_count=0,
         born_ms=entry.born_ms,
         born_host=entry.born_host,
         flag=entry.flag,
-        sys_flag=flags | transaction,
+        sys_flag=entry.sys_flag,
         reconsume_times=entry.reconsume_times,
         prepared_offset=entry.position,
     )
+
+
+def _draft(stored: Draft, queue: Queue, properties: bytes, transaction: int) -> Draft:
+    """Return what is appended to a queue for a half message."""
+    flags = stored.sys_flag & (CLIENT_FLAGS | envelope.BORN_HOST_V6) | transaction
+    place = queue.topic, queue.queue_id, queue.next_offset, stored.body, properties, 0
+    return _new(Draft, (*place, *stored[6:9], flags, *stored[10:]))
 
 
 def _immunity(properties: bytes) -> int:
