@@ -1,1 +1,1 @@
-"""What Kafka's handlers ask of a deployment, answered by the store in this process."""
+"""A deployment for Kafka's handlers, on the store in this process."""

@@ -24,25 +24,25 @@ _DEAD_MIN = 1_000
 
 
 class StoreCatalog:
-    """A view of the store's topics; it keeps their names sorted, and nothing else of them."""
+    """A view of the store's topics, with their names sorted."""
 
     def __init__(self, topics: Topics, partitions_max: int) -> None:
         self._topics = topics
         self._partitions_max = partitions_max
         self.topic_partitions_max = QUEUE_COUNT_MAX
-        # None once most of it was of deleted topics: it is rebuilt on the next use.
+        # None once most names were of deleted topics: rebuilt on the next use.
         self._sorted: list[str] | None = None
         self._unsorted_count = 0
         self._dead_count = 0
         self.partition_count = sum(topic.queue_count for topic in topics)
-        """Partitions of all topics, hidden ones as well."""
+        """Partitions of all topics, hidden ones included."""
         topics.on_created.append(self._created)
         topics.on_deleted.append(self._deleted)
         topics.on_grown.append(self._grown)
 
     @property
     def version(self) -> int:
-        """Grows with every change that a list of topics could show."""
+        """Grows with every change of the list of topics."""
         return self._topics.version
 
     def check_room(self, count: int) -> None:
@@ -55,7 +55,7 @@ class StoreCatalog:
             )
 
     def learn(self, names: Iterable[str | None] | None) -> None:
-        """Nothing has to be asked for."""
+        """Nothing has to be requested."""
 
     def find(self, name: str) -> Topic | None:
         """A topic by the name that Kafka clients know it by."""
@@ -74,7 +74,7 @@ class StoreCatalog:
         return (topic for topic in self._topics if names.is_visible(topic.name))
 
     def names_from(self, name: str) -> Iterator[str]:
-        """The names from one on, in order; a few may be of topics that are gone."""
+        """The names from one on, in order; a few may be of deleted topics."""
         found = self._sorted
         if found is None or self._unsorted_count:
             found = self._sorted = self._sort()
@@ -96,7 +96,7 @@ class StoreCatalog:
         return NO_REFUSALS
 
     def grow(self, counts: Mapping[str, int]) -> Refusals:
-        """Give topics more partitions."""
+        """Add partitions to topics."""
         try:
             self._topics.grow({self._get(name): count for name, count in counts.items()})
         except StoreError as error:
@@ -104,7 +104,7 @@ class StoreCatalog:
         return NO_REFUSALS
 
     def delete(self, names: Sequence[str]) -> Refusals:
-        """Delete topics with all they hold."""
+        """Delete topics with all their records."""
         try:
             self._topics.delete([self._get(name) for name in names])
         except StoreError as error:
@@ -112,7 +112,7 @@ class StoreCatalog:
         return NO_REFUSALS
 
     def alter(self, configs: Mapping[str, Mapping[str, str]]) -> Refusals:
-        """Replace all that is set for topics."""
+        """Replace all configs that are set for topics."""
         try:
             self._topics.set_config({self._get(name): config for name, config in configs.items()})
         except StoreError as error:

@@ -10,7 +10,7 @@ from rockgate.gateway.net.address import Address
 
 
 class SingleNode:
-    """This node, as all there is."""
+    """This node as the only one."""
 
     def __init__(self, *, node_id: int, leader_epoch: int, advertised: Advertised) -> None:
         self.version = 0

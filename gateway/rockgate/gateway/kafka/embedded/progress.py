@@ -1,4 +1,4 @@
-"""The progress of groups as the store has it."""
+"""Committed offsets of groups in the store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rockgate.store.api.progress import Commit, Key, Progress
 
 
 class StoreProgress:
-    """Answers at once; a commit is in the log when it returns."""
+    """Everything is immediate; a commit is in the log when it returns."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -19,11 +19,11 @@ class StoreProgress:
         return next(self._progress.fetch_group(group), None) is not None
 
     def groups(self) -> Iterator[str]:
-        """The groups that have committed anything; read it before the next change."""
+        """The groups that have committed anything; valid until the next change."""
         return self._progress.groups()
 
     def count(self, group: str, count_max: int) -> int:
-        """How many offsets a group has; it stops to count above `count_max`."""
+        """How many offsets a group has; it stops counting above `count_max`."""
         return self._progress.count(group, count_max)
 
     def fetch(
@@ -44,7 +44,7 @@ class StoreProgress:
         self._progress.commit(group, [Commit(*offset) for offset in offsets])
 
     def remove(self, group: str, partitions: Sequence[tuple[bytes, int]]) -> None:
-        """Forget what a group has committed in partitions."""
+        """Delete the offsets of a group in partitions."""
         self._progress.remove([Key(group, *partition) for partition in partitions])
 
     def delete(self, groups: Sequence[str]) -> None:

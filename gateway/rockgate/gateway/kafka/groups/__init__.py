@@ -1,1 +1,1 @@
-"""Groups of consumers: who is a member, who reads what, and how far each group has come."""
+"""Consumer groups: members, assignments and committed offsets."""

@@ -30,15 +30,15 @@ from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreError
 
 PAGE_COUNT = 500
-"""Offsets, or groups, scanned before others get their turn."""
+"""Offsets, or groups, scanned before other requests run."""
 log = logging.getLogger(__name__)
 
 Begins = Callable[[Key, Committed], int | None]
-"""When an offset's time begins; None if it stands still."""
+"""When the retention of an offset begins; None if it does not expire."""
 
 
 class Expiry:
-    """Walks through all offsets again and again. Owned by the app."""
+    """Scans all offsets repeatedly. Owned by the app."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Expiry:
         self.removed_count = 0
 
     def start(self, clock: Clock) -> None:
-        """Begin to walk, once in a while."""
+        """Scan periodically."""
 
         def step() -> None:
             try:

@@ -48,7 +48,7 @@ class GroupChangeKind(IntEnum):
 
 
 class _GroupItem:
-    """A group in its place."""
+    """A group in a snapshot."""
 
     __slots__ = ("data", "name", "place")
 
@@ -92,7 +92,7 @@ class SavedGroups:
         return name in self._by_name
 
     def names(self) -> Iterator[str]:
-        """All names; read it before the next change."""
+        """All names; valid until the next change."""
         return iter(self._by_name)
 
     def find(self, name: str) -> Record | None:
@@ -107,7 +107,7 @@ class SavedGroups:
             raise StoreCorrupt(f"Group {name[:80]!r}", position, str(error)) from error
 
     def page(self, place: int, count: int) -> tuple[int | None, list[str]]:
-        """Some names from a place on, and the next place; None is the end."""
+        """Some names from a place on, and the next place; None at the end."""
         found: list[str] = []
         for at, held in self._roster.walk(place):
             if count <= 0:
@@ -120,11 +120,11 @@ class SavedGroups:
     # Changing
 
     def save(self, name: str, group: SavedGroup) -> None:
-        """Write a group down."""
+        """Save a group."""
         self._append(GroupChangeKind.SAVE, (name, pack(group)))
 
     def remove(self, names: Iterable[str]) -> None:
-        """Forget groups."""
+        """Delete groups."""
         part: list[str] = []
         size = 0
         for name in names:
@@ -167,7 +167,7 @@ class SavedGroups:
             held = self._by_name[name] = _GroupItem(name, data)
             held.place = self._roster.add(held)
         elif data[:8] > held.data[:8]:
-            # Positions are never negative, so that their bytes sort as they do.
+            # Positions are never negative, so their bytes sort as they do.
             held.data = data
 
     def snapshot(self) -> Iterator[bytes]:

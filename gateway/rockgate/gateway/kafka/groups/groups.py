@@ -65,7 +65,7 @@ class GroupView(NamedTuple):
 
 
 class _Active:
-    """A group that has a machine."""
+    """A group with a state machine."""
 
     __slots__ = ("group", "name", "timer")
 
@@ -103,33 +103,33 @@ class Groups:
 
     @property
     def clock(self) -> Clock:
-        """Whose time it is: the running loop's, unless a test has its own."""
+        """The clock of timeouts: the running loop's, unless a test has its own."""
         return self._clock or asyncio.get_running_loop()
 
     @property
     def active_count(self) -> int:
-        """Groups that have members, or expect some."""
+        """Groups with members, or with joining ones."""
         return len(self._active)
 
     def load(self) -> None:
-        """Let those be members again who were when the server stopped."""
+        """Restore the members that groups had when the server stopped."""
         for name in list(self._saved.names()):
             record = self._saved.find(name)
             if record is not None and record.group.members:
                 self._activate(name, record.group)
 
     def finish(self) -> None:
-        """Answer every waiter: the server stops, and no request waits from now on."""
+        """Answer every waiter: the server stops, and no request may wait from now on."""
         self._is_finishing = True
         for active in list(self._active.values()):
             self._happen(active, Finish())
             if active.timer is not None:
                 active.timer.cancel()
 
-    # What clients ask
+    # Requests of clients
 
     def join(self, name: str, join: Join) -> Joined | asyncio.Future[Joined]:
-        """Enter a group, or its next generation."""
+        """Join a group, or its next generation."""
         code = self._check_join(name, join)
         if code:
             return Joined(code, join.member_id)
@@ -155,7 +155,7 @@ class Groups:
         return ErrorCode.NONE
 
     def sync(self, name: str, sync: Sync) -> Synced | asyncio.Future[Synced]:
-        """Get an assignment, or bring all of them."""
+        """Get an assignment, or set all of them."""
         active = self._find(name)
         if self._is_finishing:
             return Synced(ErrorCode.NOT_COORDINATOR)
@@ -171,7 +171,7 @@ class Groups:
         return cast(ErrorCode, self._ask(active, beat, ErrorCode))
 
     def leave(self, name: str, leave: Leave) -> Left | asyncio.Future[Left]:
-        """Let members go."""
+        """Remove members."""
         active = self._find(name)
         if active is None:
             code = _UNKNOWN if name else ErrorCode.INVALID_GROUP_ID
@@ -185,7 +185,7 @@ class Groups:
             return cast(ErrorCode, self._ask(active, commit, ErrorCode))
         if commit.generation < 0:
             return _UNKNOWN if name in self._held else ErrorCode.NONE
-        # A group without members knows none, whatever generation they were of.
+        # A group without members has no generation.
         return ErrorCode.ILLEGAL_GENERATION if self.describe(name) is None else _UNKNOWN
 
     def may_commit_from_outside(self, name: str) -> bool:
@@ -199,7 +199,7 @@ class Groups:
         active = self._active.get(name)
         return active is not None and len(active.group.members) > 0
 
-    # What administrators ask
+    # Requests of administrators
 
     def describe(self, name: str) -> GroupView | None:
         """Describe a group; None if it does not exist."""
@@ -223,16 +223,16 @@ class Groups:
         return GroupView(GroupType.CLASSIC, GroupState.EMPTY, protocol_type, "", ())
 
     def is_active(self, name: str) -> bool:
-        """Whether a group has members, or expects some."""
+        """Whether a group has members, or joining ones."""
         return name in self._active or name in self._held
 
     def member_count(self, name: str) -> int:
-        """How many members of whatever kind a group has; those of another count as one."""
+        """The number of members of a group; those of another protocol count as one."""
         active = self._find(name)
         return len(active.group.members) if active is not None else int(name in self._held)
 
     def names(self) -> Iterator[str]:
-        """The name of every group, each once; read it before the next change."""
+        """The names of all groups; valid until the next change."""
         seen = dict.fromkeys(self._active)
         seen.update(dict.fromkeys(self._saved.names()))
         seen.update(dict.fromkeys(self._progress.groups()))
@@ -278,24 +278,27 @@ class Groups:
             return True
         return self._progress.has(name)
 
-    # Other kinds
+    # Other protocols
 
     def hold(self, name: str, kind: GroupType) -> bool:
-        """Let another part of the server have a group's members; False while others have."""
+        """Reserve a group for members of another protocol; False while it has others."""
         if self._find(name) is not None and self.member_count(name):
             return False
         self._retire(name)
         return self._held.setdefault(name, kind) is kind
 
     def release(self, name: str, kind: GroupType) -> None:
-        """The last member that the other part had is gone; its offsets' time begins now."""
+        """Release a group:
+
+        its last member of the other protocol has left; offset retention begins now.
+        """
         if self._held.get(name) is kind:
             del self._held[name]
             record = self._saved.find(name)
             generation = record.group.generation if record is not None else 0
             self._write(name, SavedGroup(kind.value, generation, ""))
 
-    # Machines
+    # State machines
 
     def _find(self, name: str) -> _Active | None:
         return self._active.get(name)
@@ -347,7 +350,7 @@ class Groups:
     def _arm(self, active: _Active, at_ms: int) -> None:
         if active.timer is not None:
             active.timer.cancel()
-        # The next millisecond, because a timer may ring a little early.
+        # The next millisecond, because a timer may fire slightly early.
         seconds = max(0, at_ms + 1 - self._now_ms()) / 1000
         active.timer = self.clock.call_later(seconds, lambda: self._happen(active, Wake()))
 
@@ -355,7 +358,7 @@ class Groups:
         try:
             self._saved.save(name, saved)
         except StoreError as error:
-            # The group continues; after a restart its members join again.
+            # The group continues; after a restart its members rejoin.
             self._saves.report(error)
         else:
             self._saves.end()

@@ -12,15 +12,15 @@ class Record(NamedTuple):
     """The saved state of a group."""
 
     store_ms: int
-    """When."""
+    """When it was saved."""
     group: SavedGroup
 
 
 class GroupMemory(Protocol):
-    """Groups as they were last written down."""
+    """Groups as last saved."""
 
     def names(self) -> Iterable[str]:
-        """All names; read it before the next change."""
+        """All names; valid until the next change."""
         ...
 
     def find(self, name: str) -> Record | None:
@@ -28,9 +28,9 @@ class GroupMemory(Protocol):
         ...
 
     def save(self, name: str, group: SavedGroup) -> None:
-        """Write a group down; StoreError if it cannot be."""
+        """Save a group; StoreError if that fails."""
         ...
 
     def remove(self, names: Iterable[str]) -> None:
-        """Forget groups."""
+        """Delete groups."""
         ...

@@ -1,4 +1,4 @@
-"""How far groups have come, as Kafka's handlers and the coordinator see and change it.
+"""Committed offsets of groups, as Kafka's handlers and the coordinator see and change them.
 
 A partition is named by its topic's id. Offsets may be stored on other servers, and are then read
 and committed there; which groups have any is known without a request.
@@ -22,11 +22,11 @@ class NewOffset(NamedTuple):
     leader_epoch: int
     metadata: str
     expire_ms: int
-    """When it expires; -1 goes by the server's setting."""
+    """When it expires; -1 for the server's setting."""
 
 
 class CommittedOffset(Protocol):
-    """What a group has committed in a partition."""
+    """The committed offset of a group in a partition."""
 
     @property
     def offset(self) -> int:
@@ -35,32 +35,32 @@ class CommittedOffset(Protocol):
 
     @property
     def leader_epoch(self) -> int:
-        """The epoch of the last record before; -1 if that was not said."""
+        """The epoch of the last record before it; -1 if unknown."""
         ...
 
     @property
     def metadata(self) -> str:
-        """The text beside it."""
+        """The metadata of the commit."""
         ...
 
 
 class GroupProgress(Protocol):
     """The offsets of all groups."""
 
-    # Which groups have any, as far as is known
+    # Groups with offsets
 
     def has(self, group: str) -> bool:
         """Whether a group has committed anything."""
         ...
 
     def groups(self) -> Iterable[str]:
-        """The groups that have committed anything; read it before the next change."""
+        """The groups that have committed anything; valid until the next change."""
         ...
 
     def count(self, group: str, count_max: int) -> int:
-        """About how many offsets a group has; it stops to count above `count_max`.
+        """Approximate number of a group's offsets; it stops counting above `count_max`.
 
-        It decides how an answer is cut, and nothing else.
+        It only decides how a response is sliced.
         """
         ...
 
@@ -81,7 +81,7 @@ class GroupProgress(Protocol):
         ...
 
     def remove(self, group: str, partitions: Sequence[tuple[bytes, int]]) -> Now[None]:
-        """Forget what a group has committed in partitions, by topic id and number."""
+        """Delete the offsets of a group in partitions, by topic id and number."""
         ...
 
     def delete(self, groups: Sequence[str]) -> Now[None]:
@@ -97,7 +97,7 @@ class TransactionalOffsets(Protocol):
         ...
 
     def groups(self) -> Iterable[str]:
-        """The groups that have any; read it before the next change."""
+        """The groups that have any; valid until the next change."""
         ...
 
     def has_at(self, group: str, topic_id: bytes, partition: int, /) -> bool:

@@ -1,8 +1,8 @@
 """What the members of a group subscribe to, as far as the server can tell.
 
 Subscriptions belong to the clients. Those of protocol type `consumer` have a form that all clients
-share: version, topics, and more that does not matter here. One that cannot be read subscribes to
-nothing that the server knows of.
+share: version, topics, and more that does not matter here. One that cannot be decoded counts as
+empty.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _SIZE: Final = struct.Struct(">h")
 
 
 def topics_of(metadata: bytes) -> list[str]:
-    """The topics in a consumer's subscription; none if it is no such."""
+    """The topics in a consumer's subscription; none if it cannot be decoded."""
     if len(metadata) < _HEAD.size:
         return []
     version, count = _HEAD.unpack_from(metadata)
-    # Each name takes two bytes at least, which bounds the count by what is there.
+    # Each name takes two bytes at least, which bounds the count by the size.
     if version < 0 or not 0 <= count <= len(metadata) // _SIZE.size:
         return []
     topics = []
@@ -42,14 +42,14 @@ def topics_of(metadata: bytes) -> list[str]:
 
 
 def subscribed(view: GroupView) -> frozenset[str] | None:
-    """The topics that a group reads; None if it has members of which that is not known."""
+    """The topics that a group reads; None if that is unknown for some members."""
     if view.state.value == "Empty":
         return frozenset()
     if view.protocol_type != CONSUMER:
         return None
     found: set[str] = set()
     for member in view.members:
-        # Before the vote any of its protocols may count; they name the same topics as a rule.
+        # Before the vote any of its protocols may count; usually they name the same topics.
         for _, metadata in member.protocols:
             found.update(topics_of(metadata))
     return frozenset(found)

@@ -1,7 +1,7 @@
-"""A waiter for a group's answer: it comes at once, or a future is made for it.
+"""A waiter for a group's response, which is immediate or a future.
 
-A future that was cancelled with its connection takes no answer, and the group never knows: the
-member remains until its session expires, as one does whose connection broke a moment later.
+A future that was cancelled with its connection is not resolved, and the group does not notice: the
+member remains until its session expires, as if the connection had broken a moment later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ B = TypeVar("B")
 
 
 class Waiter(Generic[A]):
-    """Takes one answer."""
+    """Accepts one response."""
 
     __slots__ = ("_answer", "_future", "_is_resolved")
 
@@ -25,7 +25,7 @@ class Waiter(Generic[A]):
         self._future: asyncio.Future[A] | None = None
 
     def resolve(self, answer: A) -> None:
-        """Take the answer."""
+        """Set the response."""
         assert not self._is_resolved, "each is resolved once"
         self._is_resolved = True
         self._answer = answer
@@ -33,7 +33,7 @@ class Waiter(Generic[A]):
             self._future.set_result(answer)
 
     def answer(self) -> A | asyncio.Future[A]:
-        """The answer, or the promise of one."""
+        """The response, or a future of it."""
         if self._is_resolved:
             return cast(A, self._answer)
         self._future = asyncio.get_running_loop().create_future()
@@ -41,7 +41,7 @@ class Waiter(Generic[A]):
 
 
 def later(outcome: A | asyncio.Future[A], respond: Callable[[A], B]) -> B | asyncio.Future[B]:
-    """What `respond` makes of an outcome, now or when it comes.
+    """The result of `respond` for an outcome, now or when it is available.
 
     Cancelling the future that this returns cancels the one that is waited for.
     """

@@ -60,7 +60,7 @@ class AddPartitionsToTxn:
     def handle(
         self, request: AddPartitionsToTxnRequest, call: Call
     ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
-        """Add them, or say why not."""
+        """Add them, or return the errors."""
         return in_slices(self._steps(request, call.version))
 
     def _steps(
@@ -94,7 +94,7 @@ class AddPartitionsToTxn:
     def refuse(
         self, request: AddPartitionsToTxnRequest, code: ErrorCode
     ) -> AddPartitionsToTxnResponse:
-        """Refuse every partition, and from v4 the whole, with the same error."""
+        """Reject every partition, and from v4 the whole, with the same error."""
         code = coordinator_code(code)
         topics = _finish(_results(request.v3_and_below_topics, lambda name, index: code))
         return AddPartitionsToTxnResponse(error_code=code, results_by_topic_v3_and_below=topics)
@@ -184,7 +184,7 @@ def _results(
 
 
 def _finish(work: Generator[None, None, T]) -> T:
-    """Do it all at once."""
+    """Add them all at once."""
     while True:
         try:
             next(work)

@@ -75,7 +75,7 @@ class AlterClientQuotas:
     def refuse(
         self, request: AlterClientQuotasRequest, code: ErrorCode
     ) -> AlterClientQuotasResponse:
-        """Refuse every entity with the same error."""
+        """Reject every entity with the same error."""
         return AlterClientQuotasResponse(
             entries=[_result(asked, code, code.meaning) for asked in request.entries]
         )
@@ -89,7 +89,7 @@ class QuotaSetting:
         self._repeated = repeated
         self._is_dry = is_dry
         self._planned: dict[Entity, Mapping[str, float]] = {}
-        # Not the errors themselves: an error knows the frame that keeps it, which is a cycle.
+        # Not the errors themselves: an error references the frame that stores it, which is a cycle.
         self._outcomes: list[tuple[EntryData, tuple[ErrorCode, str] | None]] = []
 
     def take(self, asked: EntryData, /) -> int:
@@ -120,7 +120,7 @@ class QuotaSetting:
         return planned
 
     def finish(self) -> Sequence[EntryResult]:
-        """Set all that passed."""
+        """Set all that passed the check."""
         code, reason = ErrorCode.NONE, None
         if not self._is_dry:
             try:

@@ -53,7 +53,7 @@ class AlterConfigs:
         return self._requests.handle(request, call)
 
     def refuse(self, request: AlterConfigsRequest, code: ErrorCode) -> AlterConfigsResponse:
-        """Refuse every resource with the same error."""
+        """Reject every resource with the same error."""
         return self._requests.refuse(request, code)
 
 
@@ -65,7 +65,7 @@ def _plan(
             raise RequestError(
                 ErrorCode.INVALID_REQUEST, f"Config {config.name[:80]} requires a value."
             )
-    # What other protocols keep with a topic is not this one's to remove.
+    # Configs of other protocols are not removed by this one.
     table = resources.table
     preserved = {name: text for name, text in current.items() if name not in table}
     return preserved | table.read_all((config.name, config.value) for config in asked.configs)

@@ -28,7 +28,7 @@ from rockgate.protocol.kafka.messages.alter_partition_reassignments import (
 
 
 class AlterPartitionReassignments:
-    """Takes moves to where everything is, and no others."""
+    """Accepts reassignments to this node, and no others."""
 
     def __init__(self, *, catalog: TopicCatalog, node_id: int) -> None:
         self._catalog = catalog
@@ -61,7 +61,7 @@ class AlterPartitionReassignments:
     def refuse(
         self, request: AlterPartitionReassignmentsRequest, code: ErrorCode
     ) -> AlterPartitionReassignmentsResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return AlterPartitionReassignmentsResponse(error_code=code, error_message=code.meaning)
 
     def _partition(

@@ -35,7 +35,7 @@ class Asked(NamedTuple):
 
 
 class AlterReplicaLogDirs:
-    """Moves nothing, as there is one place."""
+    """Moves nothing, as there is one directory."""
 
     def __init__(self, *, catalog: TopicCatalog, path: str) -> None:
         self._catalog = catalog
@@ -66,7 +66,7 @@ class AlterReplicaLogDirs:
     def refuse(
         self, request: AlterReplicaLogDirsRequest, code: ErrorCode
     ) -> AlterReplicaLogDirsResponse:
-        """Refuse every partition with the same error."""
+        """Reject every partition with the same error."""
         return AlterReplicaLogDirsResponse(
             results=[
                 _result(topic, lambda _: code) for each in request.dirs for topic in each.topics

@@ -35,7 +35,7 @@ from rockgate.protocol.kafka.versions import Versions
 SOFTWARE_SINCE = 3
 ZERO_LEVELS_SINCE = 4
 FEATURES = {"transaction.version": 2}
-"""What can be switched on in Kafka and always is here, with its level."""
+"""Features that are optional in Kafka and always enabled here, with their levels."""
 _FINALIZED = [
     FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
     for name, level in FEATURES.items()
@@ -44,7 +44,7 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 class ApiVersions:
-    """Knows what is advertised, and keeps who asked."""
+    """Lists what is advertised, and records the client software."""
 
     def __init__(self, advertised: Mapping[ApiKey, Versions]) -> None:
         self._api_keys = _ranges(advertised)
@@ -79,7 +79,7 @@ def _supported(version: int) -> list[SupportedFeatureKey]:
 
 
 def unsupported() -> Answer:
-    """The answer to a version that is not served, in the one version every client reads."""
+    """The response to an unsupported version, in the version that every client can decode."""
     served = {ApiKey.API_VERSIONS: APIS[ApiKey.API_VERSIONS].advertised}
     response = ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_ranges(served)

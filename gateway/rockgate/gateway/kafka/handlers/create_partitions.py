@@ -40,7 +40,7 @@ NAME: Callable[[CreatePartitionsTopic], str] = attrgetter("name")
 
 
 class CreatePartitions:
-    """Gives topics more partitions."""
+    """Adds partitions to topics."""
 
     def __init__(
         self,
@@ -83,12 +83,12 @@ class CreatePartitions:
         return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: CreatePartitionsRequest, code: ErrorCode) -> CreatePartitionsResponse:
-        """Refuse every topic with the same error."""
+        """Reject every topic with the same error."""
         return CreatePartitionsResponse(
             results=[_refused(topic.name, code, code.meaning) for topic in request.topics]
         )
 
-    # For the slices
+    # Called by slices
 
     def plan(self, asked: CreatePartitionsTopic, planned_count: int) -> TopicView:
         """The topic to extend, or RequestError; `planned_count` partitions were planned before."""
@@ -123,12 +123,12 @@ class CreatePartitions:
         self._throttling.take_partitions(call, count, is_strict=call.version >= STRICT_SINCE)
 
     def grow(self, counts: Mapping[str, int]) -> Now[Refusals]:
-        """Let topics grow."""
+        """Add partitions to topics."""
         return self._catalog.grow(counts)
 
 
 class Growth:
-    """A slice of topics that are to grow."""
+    """A slice of topics to extend."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class Growth:
         return CHANGE_COST + more
 
     def finish(self) -> Now[Sequence[CreatePartitionsTopicResult]]:
-        """Let all grow that passed."""
+        """Extend all that passed the check."""
         refusals: Now[Refusals] = NO_REFUSALS
         if self._grown and not self._is_dry:
             refusals = self._handler.grow(self._grown)

@@ -116,12 +116,12 @@ class CreateTopics:
         return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: CreateTopicsRequest, code: ErrorCode) -> CreateTopicsResponse:
-        """Refuse every topic with the same error."""
+        """Reject every topic with the same error."""
         return CreateTopicsResponse(
             topics=[_refused(topic.name, code, code.meaning) for topic in request.topics]
         )
 
-    # For the slices
+    # Called by slices
 
     def plan(self, asked: CreatableTopic, planned_count: int) -> NewTopic:
         """The topic to create, or RequestError; `planned_count` partitions were planned before."""
@@ -169,7 +169,7 @@ class CreateTopics:
     def created(
         self, new: NewTopic, version: int, lists: Iterator[int], *, is_dry: bool
     ) -> CreatableTopicResult:
-        """What is said of a topic that was created, or could be, while there are config lists."""
+        """The result for a topic that was created, or could be, with its configs."""
         topic = None if is_dry else self._catalog.find(new.name)
         configs: list[CreatableTopicConfigs | Encoded] = []
         code = ErrorCode.NONE
@@ -227,7 +227,7 @@ class Creating:
         return CREATION_COST + new.partition_count
 
     def finish(self) -> Now[Sequence[CreatableTopicResult]]:
-        """Create all that passed."""
+        """Create all that passed the check."""
         news = [each for each in self._outcomes if isinstance(each, NewTopic)]
         refusals: Now[Refusals] = NO_REFUSALS
         if news and not self._is_dry:
@@ -259,7 +259,7 @@ class ConfigList:
         self._cache: dict[tuple[int, frozenset[tuple[str, str]]], Encoded] = {}
 
     def of(self, config: Mapping[str, str], version: int) -> Encoded:
-        """The list for a topic of this config."""
+        """The configs of a topic with these settings."""
         key = (version, frozenset(config.items()))
         encoded = self._cache.get(key)
         if encoded is None:

@@ -39,7 +39,7 @@ class DeleteGroups:
     def handle(
         self, request: DeleteGroupsRequest, call: Call
     ) -> DeleteGroupsResponse | Awaitable[DeleteGroupsResponse]:
-        """Delete what can be deleted."""
+        """Delete the groups that can be deleted."""
         return in_slices(self._steps(list(dict.fromkeys(request.groups_names))))
 
     def _steps(self, names: list[str]) -> Steps[DeleteGroupsResponse]:

@@ -42,7 +42,7 @@ PIECE_COUNT = 100
 
 
 class DeleteRecords:
-    """Moves the start of logs forward."""
+    """Advances the log start of partitions."""
 
     def __init__(
         self, *, topics: Topics, queues: Queues, reader: Reader, durability: Durability
@@ -98,7 +98,7 @@ class DeleteRecords:
             result.low_watermark = queue.log_start
 
     def refuse(self, request: DeleteRecordsRequest, code: ErrorCode) -> DeleteRecordsResponse:
-        """Refuse every partition with the same error."""
+        """Reject every partition with the same error."""
         return DeleteRecordsResponse(
             topics=[
                 DeleteRecordsTopicResult(
@@ -119,7 +119,7 @@ class DeleteRecords:
     def _check(
         self, topic: Topic | None, asked: DeleteRecordsPartition
     ) -> tuple[Queue, int] | ErrorCode:
-        """Return the queue and its new log start, or why it is refused."""
+        """Return the queue and its new log start, or the error."""
         queue = find_queue(self._queues, topic, asked.partition_index)
         if topic is None or queue is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

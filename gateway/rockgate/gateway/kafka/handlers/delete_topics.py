@@ -90,13 +90,13 @@ class DeleteTopics:
         return self._slicing.work(asked, begin, respond, call.version)
 
     def refuse(self, request: DeleteTopicsRequest, code: ErrorCode) -> DeleteTopicsResponse:
-        """Refuse every topic with the same error."""
+        """Reject every topic with the same error."""
         asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
         return DeleteTopicsResponse(
             responses=[_refused(each, code, code.meaning) for each in asked]
         )
 
-    # For the slices
+    # Called by slices
 
     def find(self, asked: DeleteTopicState, repeated: AbstractSet[Key]) -> TopicView:
         """The topic to delete, or RequestError."""
@@ -137,7 +137,7 @@ class DeleteTopics:
     def _named_both_ways(
         self, asked: Collection[DeleteTopicState]
     ) -> Generator[None, None, AbstractSet[Key]]:
-        """Topics that are given by name and by id: the names, and the ids."""
+        """Topics given by name and by id: the names, and the ids."""
         ids: set[bytes] = set()
         left = iter(asked)
         while some := list(islice(left, _PIECE_COUNT)):
@@ -162,7 +162,7 @@ class Deletable(NamedTuple):
     id: bytes
 
     def answer(self, refusal: Refusal | None) -> DeletableTopicResult:
-        """What is said of it in the end."""
+        """Its result."""
         if refusal is not None:
             return _refused(self.asked, *refusal)
         return DeletableTopicResult(name=self.name, topic_id=self.id)

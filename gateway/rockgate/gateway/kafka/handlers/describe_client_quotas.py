@@ -38,7 +38,7 @@ from rockgate.protocol.kafka.messages.describe_client_quotas import (
 
 
 class Match(IntEnum):
-    """How a component finds its part of an entity."""
+    """How a component matches its part of an entity."""
 
     EXACT = 0
     DEFAULT = 1
@@ -55,7 +55,7 @@ class DescribeClientQuotas:
     def handle(
         self, request: DescribeClientQuotasRequest, call: Call
     ) -> DescribeClientQuotasResponse | Awaitable[DescribeClientQuotasResponse]:
-        """Describe what matches, in slices if there are many."""
+        """Describe matching entities, in slices if there are many."""
         try:
             wanted = _read(request.components)
         except RequestError as error:
@@ -72,7 +72,7 @@ class DescribeClientQuotas:
     def refuse(
         self, request: DescribeClientQuotasRequest, code: ErrorCode
     ) -> DescribeClientQuotasResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return DescribeClientQuotasResponse(
             error_code=code, error_message=code.meaning, entries=None
         )
@@ -93,7 +93,7 @@ class Matching:
         return 0
 
     def finish(self) -> Sequence[EntryData]:
-        """Return what matched."""
+        """Return the matching ones."""
         return self._results
 
 

@@ -59,7 +59,7 @@ from rockgate.protocol.kafka.schema import Encoded, encode_part, join
 
 
 class Form(NamedTuple):
-    """In which version, and with how much beside the values."""
+    """The version, and how much is included besides the values."""
 
     version: int
     with_synonyms: bool
@@ -119,7 +119,7 @@ class DescribeConfigs:
         )
 
     def refuse(self, request: DescribeConfigsRequest, code: ErrorCode) -> DescribeConfigsResponse:
-        """Refuse every resource with the same error."""
+        """Reject every resource with the same error."""
         return DescribeConfigsResponse(
             results=[
                 _result(asked, (), code, code.meaning)

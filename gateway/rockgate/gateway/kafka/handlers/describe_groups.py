@@ -39,7 +39,7 @@ SLICE_COUNT = 100
 """Groups and members that are described at once; more of them in slices."""
 NOT_ASKED = -(1 << 31)
 GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
-"""Read, delete, describe, describe and alter configs: all of them, as there are no ACLs."""
+"""All operations on a group, as bits: there are no ACLs."""
 
 
 class DescribeGroups:
@@ -127,7 +127,7 @@ def _describe(name: str, view: GroupView | None, version: int, operations: int) 
 
 
 def _not_found(name: str, *, is_there: bool) -> str:
-    """Kafka's own words, which tools look for."""
+    """Kafka's own message, which tools search for."""
     return f"Group {name} is not a classic group." if is_there else f"Group {name} not found."
 
 

@@ -34,7 +34,7 @@ from rockgate.protocol.kafka.messages.describe_log_dirs import (
 from rockgate.store.api.queues import Queue, Queues
 
 SLICE_COUNT = 200
-"""Partitions described before others get their turn."""
+"""Partitions described before other requests run."""
 
 
 class DescribeLogDirs:
@@ -61,7 +61,7 @@ class DescribeLogDirs:
         return DescribeLogDirsResponse(results=[result])
 
     def refuse(self, request: DescribeLogDirsRequest, code: ErrorCode) -> DescribeLogDirsResponse:
-        """One error for all of it; before v3 no directory says as much."""
+        """An error for the whole request; before v3 it is an empty list."""
         return DescribeLogDirsResponse(error_code=code)
 
     def _asked(self, request: DescribeLogDirsRequest) -> Iterable[tuple[str, list[int] | None]]:

@@ -57,7 +57,7 @@ class DescribeProducers:
             partitions: list[PartitionResponse] = []
             response.topics.append(TopicResponse(name=name, partitions=partitions))
             for index in indexes:
-                # A topic may go between two slices: it is looked up for each.
+                # A topic may be deleted between two slices: it is looked up for each.
                 partitions.append(self._partition(name, self._catalog.find(name), index))
                 yield None
         return response
@@ -65,7 +65,7 @@ class DescribeProducers:
     def refuse(
         self, request: DescribeProducersRequest, code: ErrorCode
     ) -> DescribeProducersResponse:
-        """Refuse every partition with the same error."""
+        """Reject every partition with the same error."""
         return DescribeProducersResponse(
             topics=[
                 TopicResponse(name=name, partitions=[_refused(index, code) for index in indexes])

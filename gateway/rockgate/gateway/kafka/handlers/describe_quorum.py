@@ -72,7 +72,7 @@ class DescribeQuorum:
         )
 
     def refuse(self, request: DescribeQuorumRequest, code: ErrorCode) -> DescribeQuorumResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return DescribeQuorumResponse(error_code=code, error_message=code.meaning)
 
     def _quorum(self) -> PartitionQuorum:

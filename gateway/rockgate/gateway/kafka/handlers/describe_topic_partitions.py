@@ -41,12 +41,12 @@ from rockgate.protocol.kafka.messages.describe_topic_partitions import (
 from rockgate.protocol.kafka.schema import Encoded
 
 PAGE_MAX = 2_000
-"""Partitions in one response at the most, as in Kafka."""
+"""Maximum number of partitions in one response, as in Kafka."""
 PIECE_COUNT = 1_000
 
 
 class Entry(NamedTuple):
-    """What a page shows of one topic."""
+    """The part of one topic on a page."""
 
     name: str
     topic: TopicView | None
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
 
 
 class Page:
-    """Walks over names until it is full, and then knows where the next one begins."""
+    """Collects topics by name until the page is full, and has the cursor of the next one."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Page:
         request: DescribeTopicPartitionsRequest,
         pieces: Sequence[Sequence[str]],
     ) -> None:
-        """`pieces` are the names that are asked for, each piece sorted."""
+        """`pieces` are the requested names, each piece sorted."""
         self._catalog = catalog
         self._left = max(1, min(request.response_partition_limit, PAGE_MAX))
         self._cursor = request.cursor
@@ -152,7 +152,7 @@ class DescribeTopicPartitions:
     def refuse(
         self, request: DescribeTopicPartitionsRequest, code: ErrorCode
     ) -> DescribeTopicPartitionsResponse:
-        """Say the same of every topic."""
+        """The same error for every topic."""
         return DescribeTopicPartitionsResponse(
             topics=[
                 DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name)

@@ -35,7 +35,7 @@ SLICE_COUNT: Final = 200
 
 
 class DescribeTransactions:
-    """Tells what is known of transactional ids."""
+    """Describes transactional ids."""
 
     def __init__(self, *, transactions: Transactions, topics: TopicLookup) -> None:
         self._transactions = transactions
@@ -97,7 +97,7 @@ class DescribeTransactions:
     def refuse(
         self, request: DescribeTransactionsRequest, code: ErrorCode
     ) -> DescribeTransactionsResponse:
-        """Say the same of every id."""
+        """The same error for every id."""
         code = coordinator_code(code)
         return DescribeTransactionsResponse(
             transaction_states=[

@@ -59,7 +59,7 @@ class ElectLeaders:
         )
 
     def refuse(self, request: ElectLeadersRequest, code: ErrorCode) -> ElectLeadersResponse:
-        """Say the same of every partition, and of the whole."""
+        """The same error for every partition, and of the whole."""
         return _refused(request, code, code.meaning)
 
     def _asked(self, request: ElectLeadersRequest) -> Iterable[tuple[str, list[int]]]:

@@ -54,7 +54,7 @@ from rockgate.store.api.topics import TopicLookup
 
 READ_COMMITTED = 1
 SLICE_COUNT = 1_000
-"""Partitions read before others get their turn."""
+"""Partitions read before other requests run."""
 
 
 class Fetched(NamedTuple):
@@ -66,16 +66,16 @@ class Fetched(NamedTuple):
 
 
 LARGE: Final = Fetched([])
-"""Stands for an answer with too many partitions for one turn, which is built in slices."""
+"""A response with too many partitions for one turn, which is built in slices."""
 
 
 def decode(body: memoryview, version: int) -> FetchRequest:
-    """Read a request by hand."""
+    """Decode a request by hand."""
     return hot.decode_request(version, body, memory_max=memory_max(len(body)))
 
 
 def encode(fetched: Fetched, version: int) -> Answer:
-    """Write a response by hand; records stay slices of the log."""
+    """Encode a response by hand; records remain slices of the log."""
     topics, code, session_id = fetched
     return hot.encode_response(version, topics, error_code=code, session_id=session_id)
 
@@ -106,7 +106,7 @@ class Fetch:
         self._throttling = throttling
 
     def handle(self, request: FetchRequest, call: Call) -> Fetched | Awaitable[Fetched]:
-        """Read what there is, or wait until there is enough."""
+        """Respond with what is available, or wait until there is enough."""
         if request.replica_id >= 0 or request.replica_state.replica_id >= 0:
             return self.refuse(request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if sum([len(topic.partitions) for topic in request.topics]) > SLICE_COUNT:
@@ -145,7 +145,7 @@ class Fetch:
         return self._answer_or_wait(collector, request.max_wait_ms)
 
     def refuse(self, request: FetchRequest, code: ErrorCode) -> Fetched:
-        """Refuse every partition, and the whole, with the same error."""
+        """Reject every partition, and the whole, with the same error."""
         topics = [
             FetchedTopic(
                 topic.topic,
@@ -171,8 +171,8 @@ class Fetch:
                 await self._read_in_slices(collector)
             if collector.is_outdated:
                 return self._answer(collector)
-            # What changed meanwhile is examined again, and then nothing else runs before it is
-            # known whether to wait.
+            # What changed meanwhile is read again; nothing else runs between that and the decision
+            # to wait.
             collector.read(session.take_news())
             answer = self._answer_or_wait(collector, wait_ms)
             answer = answer if isinstance(answer, Fetched) else await answer

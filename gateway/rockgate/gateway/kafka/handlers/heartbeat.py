@@ -18,13 +18,13 @@ from rockgate.protocol.kafka.messages.heartbeat import HeartbeatRequest, Heartbe
 
 
 class Heartbeat:
-    """Keeps members alive."""
+    """Extends the sessions of members."""
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
 
     def handle(self, request: HeartbeatRequest, call: Call) -> HeartbeatResponse:
-        """Tell a member whether it is one."""
+        """Return whether it is a member of this generation."""
         waiter: Waiter[ErrorCode] = Waiter()
         code = self._groups.heartbeat(
             request.group_id,
@@ -38,5 +38,5 @@ class Heartbeat:
         return HeartbeatResponse(error_code=code)
 
     def refuse(self, request: HeartbeatRequest, code: ErrorCode) -> HeartbeatResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return HeartbeatResponse(error_code=code)

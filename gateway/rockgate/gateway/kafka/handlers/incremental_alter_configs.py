@@ -41,7 +41,7 @@ from rockgate.protocol.kafka.messages.incremental_alter_configs import (
 
 
 class Operation(IntEnum):
-    """What to do with a config."""
+    """The operations on a config."""
 
     SET = 0
     DELETE = 1
@@ -70,7 +70,7 @@ class IncrementalAlterConfigs:
     def refuse(
         self, request: IncrementalAlterConfigsRequest, code: ErrorCode
     ) -> IncrementalAlterConfigsResponse:
-        """Refuse every resource with the same error."""
+        """Reject every resource with the same error."""
         return self._requests.refuse(request, code)
 
 
@@ -100,7 +100,7 @@ def _change(resources: Resources, planned: dict[str, str], change: AlterableConf
 def _listed(
     resources: Resources, planned: Mapping[str, str], change: AlterableConfig, value: str
 ) -> str:
-    """A list with elements added to it or taken from it."""
+    """A list with elements added or removed."""
     name, operation = change.name, change.config_operation
     if operation not in (Operation.APPEND, Operation.SUBTRACT):
         raise RequestError(ErrorCode.INVALID_REQUEST, f"Unknown operation {operation}.")

@@ -40,7 +40,7 @@ ID_SIZE_MAX = 1_000
 
 
 class InitProducerId:
-    """Gives out producer ids."""
+    """Assigns producer ids."""
 
     def __init__(
         self, *, producers: Producers, coordinator: Coordinator, durability: Durability
@@ -52,7 +52,7 @@ class InitProducerId:
     def handle(
         self, request: InitProducerIdRequest, call: Call
     ) -> InitProducerIdResponse | asyncio.Future[InitProducerIdResponse]:
-        """Give out a new one; its reservation is as durable as the server's setting says."""
+        """Assign a new one; its reservation is as durable as the server's setting requires."""
         try:
             producer = self._init(request)
         except RequestError as error:

@@ -37,12 +37,12 @@ PROTOCOLS_MAX = 100
 REQUEST_BYTES_MAX = 2 << 20
 ID_CHARS_MAX = 1_000
 CLIENT_ID_CHARS_MAX = 255
-"""A longer client id is cut to this; member ids begin with it."""
+"""Client ids are truncated to this size; member ids begin with them."""
 _NULL_NAMES = 7
 
 
 class JoinGroup:
-    """Lets clients into groups."""
+    """Adds clients to groups."""
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
@@ -50,7 +50,7 @@ class JoinGroup:
     def handle(
         self, request: JoinGroupRequest, call: Call
     ) -> JoinGroupResponse | asyncio.Future[JoinGroupResponse]:
-        """Let a client in, now or with the next generation."""
+        """Add a client, now or with the next generation."""
         version = call.version
         if len(request.protocols) > PROTOCOLS_MAX:
             return self.refuse(request, ErrorCode.INVALID_REQUEST)
@@ -84,7 +84,7 @@ class JoinGroup:
         return later(outcome, lambda joined: _response(joined, version))
 
     def refuse(self, request: JoinGroupRequest | None, code: ErrorCode) -> JoinGroupResponse:
-        """One error for all of it; there is no request if it was too large to be read."""
+        """An error for the whole; there is no request if it was too large to be decoded."""
         member_id = "" if request is None else request.member_id
         return JoinGroupResponse(error_code=code, protocol_name="", member_id=member_id)
 

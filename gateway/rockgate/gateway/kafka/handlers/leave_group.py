@@ -30,11 +30,11 @@ from rockgate.protocol.kafka.messages.leave_group import (
 
 _MANY = 3
 PIECE_COUNT: Final = 200
-"""Members that leave at once; more of them in pieces, with other requests in between."""
+"""Members removed at once; further ones with other requests in between."""
 
 
 class LeaveGroup:
-    """Lets members go."""
+    """Removes members."""
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups
@@ -42,7 +42,7 @@ class LeaveGroup:
     def handle(
         self, request: LeaveGroupRequest, call: Call
     ) -> LeaveGroupResponse | Awaitable[LeaveGroupResponse]:
-        """Let members go."""
+        """Remove members."""
         if not request.group_id:
             return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
         is_one = call.version < _MANY
@@ -60,7 +60,7 @@ class LeaveGroup:
         return later(outcome, respond)
 
     async def _leave_in_turns(self, request: LeaveGroupRequest) -> LeaveGroupResponse:
-        """Let many go, some at a time, with other requests in between."""
+        """Remove many, some at a time, with other requests in between."""
         turn, members = Turn(), []
         for at in range(0, len(request.members), PIECE_COUNT):
             some = _leavers(request.members[at : at + PIECE_COUNT])
@@ -73,7 +73,7 @@ class LeaveGroup:
         return LeaveGroupResponse(members=members)
 
     def refuse(self, request: LeaveGroupRequest, code: ErrorCode) -> LeaveGroupResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return LeaveGroupResponse(error_code=code)
 
 

@@ -62,7 +62,7 @@ class ListConfigResources:
     def refuse(
         self, request: ListConfigResourcesRequest, code: ErrorCode
     ) -> ListConfigResourcesResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return ListConfigResourcesResponse(error_code=code)
 
     def _found(self, types: AbstractSet[int]) -> Iterator[tuple[int, str]]:

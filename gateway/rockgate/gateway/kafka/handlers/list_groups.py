@@ -42,14 +42,14 @@ class ListGroups:
     def handle(
         self, request: ListGroupsRequest, call: Call
     ) -> ListGroupsResponse | Awaitable[ListGroupsResponse]:
-        """List what passes the filters."""
+        """List the groups that pass the filters."""
         names = list(self._groups.names())
         if len(names) <= SLICE_COUNT:
             return ListGroupsResponse(groups=self._list(names, request))
         return self._list_many(names, request, call.version)
 
     def refuse(self, request: ListGroupsRequest, code: ErrorCode) -> ListGroupsResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return ListGroupsResponse(error_code=coordinator_code(code))
 
     async def _list_many(
@@ -71,7 +71,7 @@ class ListGroups:
         for name in names:
             view = self._groups.describe(name)
             if view is None:
-                # It was deleted while others were read.
+                # It was deleted meanwhile.
                 continue
             state, kind = view.state.value, view.kind.value
             if (states and state.lower() not in states) or (types and kind not in types):

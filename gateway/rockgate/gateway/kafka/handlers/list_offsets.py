@@ -63,13 +63,13 @@ FIRST_VERSIONS: Final = {
 NEVER: Final = 1 << 15
 READ_COMMITTED: Final = 1
 SLICE_COUNT: Final = 500
-"""Partitions looked up before others get their turn."""
+"""Partitions looked up before other requests run."""
 
 Search = Callable[[], Awaitable[FoundRecord | None]]
 
 
 class ListOffsets:
-    """Finds offsets by time and by place."""
+    """Finds offsets by time, and the ends of the log."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ListOffsets:
     def handle(
         self, request: ListOffsetsRequest, call: Call
     ) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
-        """Find what can be answered at once, or search with other requests in between."""
+        """Answer at once where possible, or search with other requests in between."""
         if sum(len(topic.partitions) for topic in request.topics) > SLICE_COUNT:
             return self._search_all(request, call)
         lookup = _Lookup(request, call)
@@ -110,7 +110,7 @@ class ListOffsets:
         return ListOffsetsResponse(topics=topics)
 
     def refuse(self, request: ListOffsetsRequest, code: ErrorCode) -> ListOffsetsResponse:
-        """Refuse every partition with the same error."""
+        """Reject every partition with the same error."""
         return ListOffsetsResponse(
             topics=[
                 ListOffsetsTopicResponse(
@@ -133,7 +133,7 @@ class ListOffsets:
             partitions: list[ListOffsetsPartitionResponse] = []
             response.topics.append(ListOffsetsTopicResponse(name=asked.name, partitions=partitions))
             for each in lookup.partitions(asked):
-                # A topic may go while we search: it is looked up for each.
+                # A topic may be deleted during the search: it is looked up for each.
                 topic = find_topic(self._topics, asked.name)
                 answer = self._find(topic, asked, each, lookup)
                 if not isinstance(answer, ListOffsetsPartitionResponse):
@@ -197,7 +197,7 @@ class ListOffsets:
 
 
 class _Lookup:
-    """What holds for a whole request."""
+    """The parameters of a request."""
 
     __slots__ = ("counts", "is_committed", "version")
 
@@ -225,7 +225,7 @@ async def _searched(asked: ListOffsetsPartition, search: Search) -> ListOffsetsP
     try:
         return _answer(asked, await search())
     except MalformedBatch:
-        # A batch that passed through unopened need not be one inside.
+        # A batch that was appended unopened may be invalid inside.
         return _error(asked, ErrorCode.CORRUPT_MESSAGE)
     except StoreError as error:
         return _error(asked, code_of(error) or ErrorCode.UNKNOWN_SERVER_ERROR)

@@ -26,5 +26,5 @@ class ListPartitionReassignments:
     def refuse(
         self, request: ListPartitionReassignmentsRequest, code: ErrorCode
     ) -> ListPartitionReassignmentsResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return ListPartitionReassignmentsResponse(error_code=code, error_message=code.meaning)

@@ -52,7 +52,7 @@ class ListTransactions:
     def handle(
         self, request: ListTransactionsRequest, call: Call
     ) -> ListTransactionsResponse | Awaitable[ListTransactionsResponse]:
-        """List those that pass."""
+        """List those that pass the filters."""
         pattern = None
         if request.transactional_id_pattern:
             try:

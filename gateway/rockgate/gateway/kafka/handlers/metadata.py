@@ -60,7 +60,7 @@ from rockgate.protocol.kafka.messages.metadata import (
 from rockgate.protocol.kafka.schema import ZERO_UUID, Encoded, join
 
 AUTO_CREATE_MAX = 1_000
-"""Topics created by one request at the most: what is left over is created when asked for again."""
+"""Maximum number of topics created by one request; a retry creates the rest."""
 CREATION_COST = 5
 BY_ID_SINCE = 12
 KEY: Callable[[MetadataRequestTopic], tuple[bytes, str | None]] = attrgetter("topic_id", "name")
@@ -90,7 +90,7 @@ class Metadata:
         self._config = config
         self._durability = durability
         self._slicing = Slicing(MetadataResponse, MetadataResponseTopic)
-        # The last one returned: nearly always the next client gets the same.
+        # The last one returned; nearly always the next client gets the same.
         self._nodes: Sequence[Node] = ()
         self._brokers: list[MetadataResponseBroker] = []
 
@@ -206,7 +206,7 @@ class Allowance:
         self.used = 0
 
     def take(self) -> bool:
-        """Take one, if there is one."""
+        """Use one, if any is left."""
         if self.left <= self.used:
             return False
         self.used += 1
@@ -228,7 +228,7 @@ class Named:
         self._partitions = partitions
         self._allowance = allowance
         self._topics: list[DescribedTopic | str] = []
-        """What is known by now, and the names of topics that are to be created."""
+        """The topics found so far, and the names of those to be created."""
 
     def take(self, asked: MetadataRequestTopic, /) -> int:
         """Find a topic."""
@@ -278,7 +278,7 @@ class Named:
         ]
 
     def _planned(self, missing: list[str]) -> tuple[dict[str, ErrorCode], list[NewTopic]]:
-        """Return why topics cannot be created, and those to be created."""
+        """Return the errors of topics that cannot be created, and those to be created."""
         errors: dict[str, ErrorCode] = {}
         news: list[NewTopic] = []
         for name in missing:

@@ -47,7 +47,7 @@ from rockgate.protocol.kafka.messages.offset_commit import (
 )
 
 SLICE_COUNT: Final = 500
-"""Partitions committed before others get their turn."""
+"""Partitions committed before other requests run."""
 _IDS = 10
 _FOR_EVER_MS = 2**63 - 1
 NAME: Callable[[OffsetCommitRequestTopic], str] = attrgetter("name")
@@ -76,7 +76,7 @@ class OffsetCommit:
     def handle(
         self, request: OffsetCommitRequest, call: Call
     ) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
-        """Commit what can be committed, if the caller may."""
+        """Commit the valid offsets, if the caller may."""
         learning = self._catalog.learn(map(NAME, request.topics))
         if learning is not None:
             return self._commit_after(learning, request, call)
@@ -171,7 +171,7 @@ class OffsetCommit:
         )
 
     def refuse(self, request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
-        """Refuse every partition with the same error."""
+        """Reject every partition with the same error."""
         code = coordinator_code(code)
         return OffsetCommitResponse(
             topics=[
@@ -241,7 +241,7 @@ class OffsetCommit:
 def _put_codes(
     taken: Sequence[OffsetCommitResponsePartition], codes: Sequence[ErrorCode] | None
 ) -> None:
-    """Fill in the result of the offsets that were not refused before."""
+    """Fill in the results of the offsets that were not rejected before."""
     if codes is not None:
         committed = [each for each in taken if not each.error_code]
         for each, code in zip(committed, codes, strict=True):

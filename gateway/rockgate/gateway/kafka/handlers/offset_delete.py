@@ -30,11 +30,11 @@ from rockgate.protocol.kafka.messages.offset_delete import (
 )
 
 PIECE_COUNT: Final = 200
-"""Offsets that are forgotten as one change; more of them with other requests in between."""
+"""Offsets deleted as one change; further ones with other requests in between."""
 
 
 class OffsetDelete:
-    """Forgets offsets."""
+    """Deletes offsets."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class OffsetDelete:
     def handle(
         self, request: OffsetDeleteRequest, call: Call
     ) -> OffsetDeleteResponse | Awaitable[OffsetDeleteResponse]:
-        """Forget what may be forgotten."""
+        """Delete the offsets that may be deleted."""
         view = self._groups.describe(request.group_id)
         if view is None:
             raise RequestError(
@@ -88,7 +88,7 @@ class OffsetDelete:
         return self._durability.after_changes(response) if found or has_changes else response
 
     def refuse(self, request: OffsetDeleteRequest, code: ErrorCode) -> OffsetDeleteResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return OffsetDeleteResponse(error_code=coordinator_code(code))
 
     def _take(

@@ -87,7 +87,7 @@ class _Found(NamedTuple):
     offsets: list[tuple[int, CommittedOffset]]
     code: ErrorCode = ErrorCode.NONE
     is_first: bool = True
-    """Whether it is not more of the topic before it."""
+    """Whether it is the first piece of its topic."""
 
     def code_of(self, committed: CommittedOffset) -> ErrorCode:
         """The error of one of its offsets."""
@@ -95,14 +95,14 @@ class _Found(NamedTuple):
 
 
 class _Shape:
-    """How one request is answered: by its version, with or without what is about to change."""
+    """The form of a response: its version, and whether pending offsets are withheld."""
 
     def __init__(self, version: int, is_stable: bool) -> None:
         self.version = version
         self.is_stable = is_stable
 
     def topic(self, found: _Found, partitions: list[Any] | None = None) -> _TopicAnswer:
-        """What is said of a topic."""
+        """The response for a topic."""
         partitions = self.partitions(found) if partitions is None else partitions
         if self.version < _GROUPS:
             return OffsetFetchResponseTopic(name=found.name, partitions=partitions)
@@ -111,7 +111,7 @@ class _Shape:
         )
 
     def partitions(self, found: _Found) -> list[Any]:
-        """What is said of its partitions."""
+        """The responses for its partitions."""
         partition = (
             OffsetFetchResponsePartition
             if self.version < _GROUPS
@@ -129,7 +129,7 @@ class _Shape:
         ]
 
     def response(self, answers: list[tuple[str, list[Any]]]) -> OffsetFetchResponse:
-        """The whole, of the topics of each group."""
+        """The response, from the topics of each group."""
         if self.version < _GROUPS:
             return OffsetFetchResponse(topics=answers[0][1])
         groups = [OffsetFetchResponseGroup(group_id=id_, topics=topics) for id_, topics in answers]
@@ -160,11 +160,11 @@ class _ResponseBuilder:
         self._groups = Growing(OffsetFetchResponse, OffsetFetchResponseGroup, version, Room())
 
     def begin(self, group: str) -> None:
-        """What follows is of this group."""
+        """Begin a group."""
         self._group = group
 
     def add(self, found: _Found) -> None:
-        """More of the group."""
+        """Add offsets of the group."""
         if found.is_first:
             self._end_topic()
         self._found = found
@@ -172,7 +172,7 @@ class _ResponseBuilder:
             self._partitions.add(each)
 
     def end(self) -> None:
-        """That was all of the group."""
+        """End the group."""
         self._end_topic()
         if self._shape.version >= _GROUPS:
             topics = self._topics.take()
@@ -184,7 +184,7 @@ class _ResponseBuilder:
             self._topics.add(self._shape.topic(found, self._partitions.take()))
 
     def response(self) -> OffsetFetchResponse:
-        """The whole."""
+        """The response."""
         if self._shape.version < _GROUPS:
             return OffsetFetchResponse(topics=self._topics.take())
         return OffsetFetchResponse(groups=self._groups.take())
@@ -392,7 +392,7 @@ async def _filled(fill: Callable[[_Offsets], _Found], committed: Awaitable[_Offs
 
 
 def _names(asks: Iterable[_Ask]) -> Iterator[str | None]:
-    """The topics that are asked for; those of a null are known by their ids."""
+    """The requested topics; those of a null are known by their ids."""
     for _, topics in asks:
         if topics is None:
             yield None

@@ -40,7 +40,7 @@ from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreError
 
 SLICE_COUNT = 200
-"""Partitions looked up before others get their turn."""
+"""Partitions looked up before other requests run."""
 
 Asked = tuple[str, OffsetForLeaderPartition]
 
@@ -75,7 +75,7 @@ class OffsetForLeaderEpoch:
     def refuse(
         self, request: OffsetForLeaderEpochRequest, code: ErrorCode
     ) -> OffsetForLeaderEpochResponse:
-        """Refuse every partition with the same error."""
+        """Reject every partition with the same error."""
         return _respond(
             request,
             [

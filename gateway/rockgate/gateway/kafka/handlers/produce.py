@@ -247,7 +247,7 @@ class Produce:
         return done and encode_single(named, index, done[2], done[3], done[4])
 
     def refuse(self, request: ProduceRequest, code: ErrorCode) -> Produced:
-        """Refuse every partition with the same error."""
+        """Reject every partition with the same error."""
         topics = [
             ProducedTopic(
                 data.name,

@@ -70,7 +70,7 @@ class SyncGroup:
         return later(outcome, _response)
 
     def refuse(self, request: SyncGroupRequest | None, code: ErrorCode) -> SyncGroupResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return SyncGroupResponse(error_code=code)
 
 

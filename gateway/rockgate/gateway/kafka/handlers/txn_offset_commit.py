@@ -140,7 +140,7 @@ class TxnOffsetCommit:
                 answer.error_code = code
 
     def refuse(self, request: TxnOffsetCommitRequest, code: ErrorCode) -> TxnOffsetCommitResponse:
-        """Refuse every partition with the same error."""
+        """Reject every partition with the same error."""
         code = fenced_code(code, False)
         return TxnOffsetCommitResponse(
             topics=[

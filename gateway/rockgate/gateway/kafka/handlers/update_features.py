@@ -52,5 +52,5 @@ class UpdateFeatures:
         )
 
     def refuse(self, request: UpdateFeaturesRequest, code: ErrorCode) -> UpdateFeaturesResponse:
-        """One error for all of it."""
+        """An error for the whole request."""
         return UpdateFeaturesResponse(error_code=code, error_message=code.meaning)

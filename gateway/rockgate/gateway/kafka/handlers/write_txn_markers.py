@@ -89,7 +89,7 @@ class WriteTxnMarkers:
         return self._durability.after_changes(response)
 
     def refuse(self, request: WriteTxnMarkersRequest, code: ErrorCode) -> WriteTxnMarkersResponse:
-        """Refuse every partition with the same error."""
+        """Reject every partition with the same error."""
         return WriteTxnMarkersResponse(
             markers=[
                 WritableTxnMarkerResult(

@@ -1,7 +1,7 @@
-"""Whom a quota can be set for, and which quotas there are: what clients give, checked.
+"""The entities and kinds of quotas, and their validation.
 
 An entity is known by its parts in order of type; a part without a name is the default of its type.
-Every refusal is INVALID_REQUEST with a sentence.
+Every rejection is INVALID_REQUEST with a sentence.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OF_CLIENTS: Final = frozenset({PRODUCER_BYTES, CONSUMER_BYTES, REQUEST_PERCENTA
 _OF_ADDRESSES: Final = frozenset({CONNECTIONS})
 _WHOLE: Final = frozenset({PRODUCER_BYTES, CONSUMER_BYTES, CONNECTIONS})
 _LEAST: Final = {PRODUCER_BYTES: 100.0, CONSUMER_BYTES: 100.0}
-"""Bytes a second: the smallest Produce there can be has about as many."""
+"""Bytes per second: about the size of the smallest Produce request."""
 _LONG_MAX: Final = (1 << 63) - 1
 NAME_CHARS_MAX: Final = 1_000
 
@@ -39,12 +39,12 @@ Entity: TypeAlias = tuple[Part, ...]
 
 
 def refuse(reason: str) -> RequestError:
-    """A refusal of what a client gave."""
+    """An error in what a client gave."""
     return RequestError(ErrorCode.INVALID_REQUEST, reason)
 
 
 def read_entity(parts: Iterable[Part]) -> Entity:
-    """An entity in its one form. Of a type that is named twice the last holds, as in Kafka."""
+    """An entity in its canonical form. Of a repeated type the last one holds, as in Kafka."""
     found: dict[str, str | None] = {}
     for type_, name in parts:
         if type_ not in TYPES:
@@ -71,7 +71,7 @@ def _address(name: str) -> str:
 
 
 def check_quota(entity: Entity, quota: str, value: float) -> None:
-    """Refuse a quota that the entity cannot have, or a value that it cannot take."""
+    """Reject a quota that the entity cannot have, or an invalid value."""
     is_address = entity[0][0] == IP
     known = _OF_ADDRESSES if is_address else _OF_CLIENTS
     if quota not in known:

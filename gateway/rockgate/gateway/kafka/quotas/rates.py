@@ -9,14 +9,14 @@ from collections import deque
 
 
 class Rate:
-    """The rate over the last windows, and how long to wait until it is within a limit."""
+    """The rate over the last windows, and the throttle time until it is within a limit."""
 
     __slots__ = ("_count", "_samples", "_window_ms")
 
     def __init__(self, window_count: int, window_ms: int) -> None:
         self._count = window_count
         self._window_ms = window_ms
-        # When each window began, when something last came in it, and how much in all.
+        # For each window: its start, the time of its last event, and its total.
         self._samples: deque[list[float]] = deque()
 
     def record(self, value: float, now_ms: float) -> None:
@@ -43,18 +43,18 @@ class Rate:
         return sum(sample[2] for sample in samples) / elapsed_ms * 1000, elapsed_ms
 
     def throttle_ms(self, limit: float, now_ms: float) -> int:
-        """How long to wait until the rate is down to the limit."""
+        """How long until the rate is down to the limit."""
         rate, elapsed_ms = self.measure(now_ms)
         return round((rate - limit) / limit * elapsed_ms) if rate > limit else 0
 
     def is_idle(self, now_ms: float) -> bool:
-        """Whether nothing is left to be remembered."""
+        """Whether all windows are empty."""
         samples = self._samples
         return not samples or now_ms - samples[-1][1] >= self._count * self._window_ms
 
 
 class Bucket:
-    """Tokens that come back at a rate, up to as many as all windows hold; it may be overdrawn."""
+    """A token bucket, refilled up to what all windows hold; it may be overdrawn."""
 
     __slots__ = ("_at_ms", "_seconds", "tokens")
 
@@ -64,7 +64,7 @@ class Bucket:
         self.tokens = self._seconds * limit
 
     def refill(self, limit: float, now_ms: float) -> None:
-        """Let tokens come that time has brought."""
+        """Refill by the time passed."""
         came = (now_ms - self._at_ms) / 1000 * limit
         self.tokens = min(self._seconds * limit, self.tokens + came)
         self._at_ms = now_ms
@@ -74,6 +74,6 @@ class Bucket:
         return round(-self.tokens / limit * 1000) if self.tokens < 0 else 0
 
     def is_full(self, limit: float, now_ms: float) -> bool:
-        """Whether nothing is left to be remembered."""
+        """Whether it is full."""
         self.refill(limit, now_ms)
         return self.tokens >= self._seconds * limit

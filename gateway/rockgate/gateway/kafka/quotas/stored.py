@@ -1,4 +1,4 @@
-"""The quotas that are set: a fold, and for whom each of them holds (docs/reference/quotas.md)."""
+"""The fold of client quotas, and which of them applies to a client (docs/reference/quotas.md)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StoredQuotas:
         return self._fold.find(entity) or {}
 
     def items(self) -> Iterator[tuple[Entity, Mapping[str, float]]]:
-        """All of them; read it before the next change."""
+        """All of them; valid until the next change."""
         return iter(self._fold.items())
 
     def put(self, quotas: Mapping[Entity, Mapping[str, float]]) -> None:
@@ -55,10 +55,10 @@ class StoredQuotas:
             )
         self._fold.put({entity: dict(found) or None for entity, found in quotas.items()})
 
-    # For whom
+    # Lookup
 
     def limit(self, quota: str, user: str, client_id: str) -> tuple[float, Sharer] | None:
-        """The quota that holds for a client, and who shares it; None if there is none."""
+        """The quota that applies to a client, and the entity that shares it; None without one."""
         for entity, sharer in _candidates(user, client_id):
             value = self.of(entity).get(quota)
             if value is not None:
@@ -66,7 +66,7 @@ class StoredQuotas:
         return None
 
     def address_limit(self, quota: str, address: str) -> float | None:
-        """The quota that holds for an address."""
+        """The quota that applies to an address."""
         for name in (address, None):
             value = self.of(((IP, name),)).get(quota)
             if value is not None:
@@ -75,7 +75,7 @@ class StoredQuotas:
 
 
 def _candidates(user: str, client_id: str) -> Iterator[tuple[Entity, Sharer]]:
-    """The entities that a client belongs to, the most specific first."""
+    """The entities that a client matches, the most specific first."""
     for user_name in (user, None):
         for client_name in (client_id, None):
             yield ((CLIENT_ID, client_name), (USER, user_name)), (user, client_id)

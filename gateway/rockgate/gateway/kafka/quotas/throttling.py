@@ -25,9 +25,9 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 
 _CLIENTS_MAX: Final = 10_000
-"""Clients whose quotas are remembered; one more and all are looked up again."""
+"""Clients whose quotas are cached; beyond that the cache is cleared."""
 _WAIT_MS_MAX: Final = (1 << 31) - 1
-"""What an answer has room for."""
+"""The largest throttle time that a response can have."""
 _MUTATION_WAIT_MS_MAX: Final = 600_000
 """A bucket may be overdrawn by more than its windows hold; no client waits longer than this."""
 _SWEEP_MIN: Final = 1_000
@@ -37,7 +37,7 @@ Limited = tuple[float, Rate] | None
 
 
 class _Client:
-    """The quotas that hold for one user with one client id."""
+    """The quotas that apply to one user with one client id."""
 
     __slots__ = ("consumed", "produced", "requests")
 
@@ -48,7 +48,7 @@ class _Client:
 
 
 class Throttled:
-    """How often, and for how long in all, clients were throttled by one quota."""
+    """How often, and for how long in total, clients were throttled by one quota."""
 
     __slots__ = ("count", "total_ms")
 

@@ -37,7 +37,7 @@ class TransactionChangeKind(IntEnum):
 
 
 class Init(msgspec.Struct, array_like=True, frozen=True):
-    """A producer began, or began again, with a transactional id."""
+    """A producer was initialized, or initialized again, with a transactional id."""
 
     id: str
     producer: ProducerIdAndEpoch
@@ -46,7 +46,7 @@ class Init(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Add(msgspec.Struct, array_like=True, frozen=True):
-    """Partitions and groups became part of its transaction."""
+    """Partitions and groups were added to its transaction."""
 
     id: str
     partitions: list[tuple[bytes, list[int]]]
@@ -54,7 +54,7 @@ class Add(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Offsets(msgspec.Struct, array_like=True, frozen=True):
-    """Offsets of a group are to be committed with it."""
+    """Offsets of a group that will be committed with it."""
 
     id: str
     group: str
@@ -69,13 +69,13 @@ class End(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Remove(msgspec.Struct, array_like=True, frozen=True):
-    """Transactional ids were forgotten."""
+    """Transactional ids were removed."""
 
     ids: list[str]
 
 
 class Settle(msgspec.Struct, array_like=True, frozen=True):
-    """Pending offsets were committed, or given up, before the rest of a large transaction."""
+    """Pending offsets were committed, or dropped, before the rest of a large transaction."""
 
     id: str
     group: str
@@ -110,7 +110,7 @@ def encode(kind: TransactionChangeKind, change: AnyChange) -> bytes:
 
 
 def decode(change: Change) -> tuple[TransactionChangeKind, Any]:
-    """Return what an entry says; StoreCorrupt if it cannot be read."""
+    """Return the change of an entry; StoreCorrupt if it cannot be decoded."""
     what, body = "Transaction record", change.body
     check_format(body[0] if body else 0, FORMAT, what, change.position)
     try:
@@ -121,7 +121,7 @@ def decode(change: Change) -> tuple[TransactionChangeKind, Any]:
 
 
 def in_parts(items: list[T], size_each: int) -> list[list[T]]:
-    """Cut a list so that no part makes a change too large."""
+    """Split a list so that no part makes a change too large."""
     count = max(1, _PART_SIZE // size_each)
     return [items[at : at + count] for at in range(0, len(items), count)]
 

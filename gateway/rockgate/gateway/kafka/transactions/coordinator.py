@@ -1,8 +1,8 @@
-"""The coordinator: carries out what may be done with transactions, as entries of the log.
+"""The transaction coordinator: carries out transactions, as entries of the log.
 
-Who may do what is decided in `transaction`; here it is appended, in one atomic group wherever more
-than one thing must happen together. When a method returns its change is made; handlers wait for the
-disk before they answer, where the setting says so.
+What is allowed is decided in `transaction`; here it is appended, in one atomic group where several
+changes belong together. When a method returns its change is made; handlers wait for the disk before
+they respond, where the setting requires it.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from rockgate.store.api.topics import TopicLookup
 MARKERS_PER_GROUP: Final = 200
 """Markers that are written at once: about two milliseconds."""
 OFFSETS_SIZE_PER_GROUP: Final = 256 << 10
-"""Offsets that are committed at once, in bytes as they are counted: a few milliseconds."""
+"""Bytes of offsets that are committed at once, as counted: a few milliseconds."""
 OFFSETS_SHARE: Final = 8
-"""One transaction may have this part of the pending offsets that all may have together."""
+"""One transaction may use this fraction of all pending offsets."""
 
 
 class Ended(NamedTuple):
@@ -48,7 +48,7 @@ class Ended(NamedTuple):
     producer: ProducerIdAndEpoch
     """The id and epoch to continue with."""
     is_sync: bool = False
-    """Whether it counts only once it is on disk, because a partition that it wrote to does."""
+    """Whether it waits for the disk, because a partition that it wrote to does."""
 
 
 class Coordinator:
@@ -80,7 +80,7 @@ class Coordinator:
         """Called for every transaction that begins; its timeout is watched elsewhere."""
 
     def resume(self) -> None:
-        """Resume the ends that a stop of the server interrupted."""
+        """Resume the completions that a stop interrupted."""
         self._unfinished = self._transactions.prepared()
 
     # Beginning
@@ -97,13 +97,13 @@ class Coordinator:
             )
         transaction = self._transactions.find(id_)
         if transaction is None:
-            # Whatever id the caller remembers was forgotten here.
+            # Whatever id the caller has was removed here.
             return self._begin(
                 id_, ProducerIdAndEpoch(self._producers.new_id(), 0), None, timeout_ms
             )
         producer = transaction.init(asked)
         if transaction.state is TransactionState.ONGOING:
-            # Its own producer may have to ask again for the end of a large one, and is known then.
+            # Its own producer may have to retry the end of a large one, and is known then.
             is_own = asked is not None
             ending = self._aborting(transaction) if is_own else transaction.fencing()
             self._end(transaction, ending)
@@ -133,7 +133,7 @@ class Coordinator:
         partitions: Iterable[Partition] = (),
         groups: Iterable[str] = (),
     ) -> None:
-        """Make partitions and groups part of the transaction, which begins if there is none."""
+        """Add partitions and groups to the transaction, which begins if there is none."""
         transaction = self._of(id_, producer)
         transaction.check_idle()
         self._include(transaction, partitions, groups)
@@ -145,7 +145,7 @@ class Coordinator:
         return transaction.state is TransactionState.ONGOING and partition in transaction.partitions
 
     def admit(self, id_: str, producer: ProducerIdAndEpoch, group: str, *, adds: bool) -> bool:
-        """Say whether a group is part of the transaction; with `adds` it becomes one."""
+        """Return whether a group is part of the transaction; with `adds` it is added."""
         transaction = self._of(id_, producer)
         transaction.check_idle()
         check_group(group)
@@ -158,7 +158,7 @@ class Coordinator:
     def offsets(
         self, id_: str, producer: ProducerIdAndEpoch, group: str, offsets: Sequence[Offset]
     ) -> None:
-        """Store offsets of a group that is part of the transaction until its commit."""
+        """Hold offsets of a group that is part of the transaction until its commit."""
         transaction = self._of(id_, producer)
         self._check_room(transaction, sum(map(size_of, offsets)))
         # Offsets that are still to be appended were committed before these.
@@ -168,7 +168,7 @@ class Coordinator:
             self._append(TransactionChangeKind.OFFSETS, changes.Offsets(id_, group, part))
 
     def _check_room(self, transaction: Transaction, size: int) -> None:
-        """Refuse offsets beyond what may be pending: all of them are in memory until the end."""
+        """Reject offsets beyond the limit of pending ones: all are in memory until the end."""
         own_size, all_size = transaction.offsets_size + size, self._transactions.pending.size + size
         if own_size > self._offsets_bytes_max // OFFSETS_SHARE or (
             all_size > self._offsets_bytes_max
@@ -181,7 +181,7 @@ class Coordinator:
             )
 
     def _drop(self, removals: Sequence[Removed]) -> None:
-        """Drop what is pending for offsets that are removed."""
+        """Drop pending offsets that are removed."""
         has = self._transactions.pending.has
         found = [each for each in removals if has(each.group)]
         size_each = max((4 * len(e.group) + 5 * len(e.queue_ids or ()) for e in found), default=1)
@@ -224,14 +224,14 @@ class Coordinator:
             self._end(transaction, self._aborting(transaction))
 
     def forget(self, transactions: Sequence[Transaction]) -> None:
-        """Forget transactional ids."""
+        """Remove transactional ids."""
         if transactions:
             self._append(
                 TransactionChangeKind.REMOVE, changes.Remove([each.id for each in transactions])
             )
 
     def step(self) -> bool:
-        """Do some more for the end of a large transaction; say whether there is more."""
+        """Continue the completion of a large transaction; True if there is more."""
         if not self._unfinished:
             return False
         transaction = self._unfinished[0]
@@ -239,7 +239,7 @@ class Coordinator:
             if transaction.ending is None or self._write_some(transaction, transaction.ending):
                 del self._unfinished[0]
         except Exception:
-            # One that cannot be ended now is not to hold up those behind it.
+            # One that cannot be completed now must not block those behind it.
             self._unfinished.append(self._unfinished.pop(0))
             raise
         return bool(self._unfinished)
@@ -249,7 +249,7 @@ class Coordinator:
         return transaction.ending_by(False, is_v2=True, new_id=self._new_id(transaction))
 
     def _new_id(self, transaction: Transaction) -> int:
-        """Return an id to continue with, if the epochs of this one are exhausted."""
+        """Return a new producer id, if the epochs of this one are exhausted."""
         is_used_up = transaction.producer.epoch >= EPOCH_MAX
         return self._producers.new_id() if is_used_up else NO_ID
 
@@ -262,7 +262,7 @@ class Coordinator:
         self._finish(transaction, ending, partitions)
 
     def _write_some(self, transaction: Transaction, ending: Ending) -> bool:
-        """Settle the next offsets or write markers, and with the last of them the end itself."""
+        """Settle the next offsets or write markers, and with the last of them the completion."""
         if _has_many_offsets(transaction):
             self._settle_some(transaction, ending)
             return False
@@ -277,7 +277,7 @@ class Coordinator:
     def _finish(
         self, transaction: Transaction, ending: Ending, partitions: Sequence[Partition]
     ) -> None:
-        """End it whole: the decision, the offsets and the last markers are one append."""
+        """Complete it at once: the decision, the offsets and the last markers are one append."""
         states = [
             _state(
                 TOPIC,
@@ -291,7 +291,7 @@ class Coordinator:
         self._markers.append(marker, partitions, states)
 
     def _settle_some(self, transaction: Transaction, ending: Ending) -> None:
-        """Commit some of the pending offsets, or give them up, and have done with those."""
+        """Commit or drop some of the pending offsets."""
         intakes: list[Intake] = []
         for group, part in _some_offsets(transaction):
             if ending.is_commit:
@@ -309,7 +309,7 @@ class Coordinator:
         ]
         return [_state(*each) for each in self._progress.changes_as_of(group, commits)]
 
-    # Helpers of all of them
+    # Shared
 
     def _of(self, id_: str, producer: ProducerIdAndEpoch) -> Transaction:
         transaction = self._find(id_)

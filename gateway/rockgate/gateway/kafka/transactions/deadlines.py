@@ -20,14 +20,14 @@ from rockgate.store.errors import StoreError
 
 EXPIRY_EVERY_MS: Final = 60_000
 RETRY_MS: Final = 1_000
-"""How long an abort that could not be written waits to be tried again."""
+"""How long to wait before an abort that could not be written is retried."""
 PLACES_PER_STEP: Final = 1_000
 ABORTS_PER_STEP: Final = 10
 log = logging.getLogger(__name__)
 
 
 class _Armed:
-    """The deadline of one transactional id; moved by each transaction, and checked when due."""
+    """The deadline of one transactional id; extended by each transaction, and checked when due."""
 
     __slots__ = ("due_ms", "rings_ms")
 
@@ -55,7 +55,7 @@ class Deadlines:
         self._aborts = DeferralLog(log, "aborts of timed-out transactions")
         self._armed: dict[str, _Armed] = {}
         self._rings: list[tuple[int, str]] = []
-        """When to check which id, monotonic; an id that was moved since has another entry."""
+        """When to check which id, monotonic; an id that was extended since has another entry."""
         self._resume()
         self._place = 0
         self._next_walk_ms = clock.monotonic_ms() + EXPIRY_EVERY_MS
@@ -83,7 +83,7 @@ class Deadlines:
         heappush(self._rings, (due_ms, transaction.id))
 
     def step(self) -> bool:
-        """Do what is due, a little of it; say whether there is more."""
+        """Process some of what is due; True if there is more."""
         return self._abort_late() or self._forget_unused()
 
     def _abort_late(self) -> bool:

@@ -28,7 +28,7 @@ _VERSION: Final = bytes((FORMAT,))
 _PIECE_PARTITIONS: Final = 1_500
 _PIECE_GROUPS: Final = 50
 _PIECE_OFFSETS_BYTES: Final = 48 << 10
-"""What a piece of a transaction holds: together less than a slice, with the largest names."""
+"""Contents of one piece of a transaction: less than a slice, even with the longest names."""
 
 
 class _Saved(msgspec.Struct, array_like=True, frozen=True):
@@ -68,11 +68,11 @@ class Transactions:
         return len(self._ids)
 
     def find(self, id_: str) -> Transaction | None:
-        """Return what is known of a transactional id."""
+        """Return the state of a transactional id."""
         return self._ids.get(id_)
 
     def all(self) -> Iterable[Transaction]:
-        """Return all of them; read it before the next change."""
+        """Return all of them; valid until the next change."""
         return self._ids.values()
 
     def page(self, place: int, count: int) -> tuple[int | None, list[Transaction]]:
@@ -161,7 +161,7 @@ class Transactions:
     def _complete(self, transaction: Transaction, what: Any) -> None:
         start_ms = transaction.start_ms
         self._clear(transaction)
-        # Kafka shows when the last one began until there is another, or none.
+        # Kafka reports when the last one began until there is another, or none.
         transaction.start_ms = start_ms
         ending = what.ending
         transaction.state = (
@@ -181,7 +181,7 @@ class Transactions:
     }
 
     def _clear(self, transaction: Transaction) -> None:
-        """End what a transaction was made of."""
+        """Drop the partitions and groups of a transaction."""
         self.pending.take_all(transaction)
         transaction.partitions = set()
         transaction.groups = set()
@@ -228,7 +228,7 @@ class Transactions:
             if known.position == saved.position:
                 self._load_more(known, saved)
                 return
-            # It was removed and came again between two slices: the later one counts.
+            # It was removed and created again between two slices: the later one counts.
             if known.position > saved.position:
                 return
             self._drop(known)
@@ -246,7 +246,7 @@ class Transactions:
         for group, offsets in saved.offsets.items():
             for offset in offsets:
                 if offset.position < 0:
-                    # Snapshots did not have it once: the last change is not before the write.
+                    # Older snapshots lack it: the last change is not before the write.
                     offset = offset._replace(position=saved.position)
                 self.pending.put(transaction, group, offset)
 
@@ -257,12 +257,12 @@ class Transactions:
         self.pending.clear()
 
     def prepared(self) -> list[Transaction]:
-        """Return those whose end was decided and is not done: a start resumes them."""
+        """Return those whose completion was decided but is not done: a start resumes them."""
         return [each for each in self._ids.values() if each.state in PREPARED]
 
 
 def _pieces(transaction: Transaction) -> Iterator[tuple[int, _Saved]]:
-    """Return a transaction in pieces of one moment, each with what it costs.
+    """Return a transaction in pieces, as of one moment, each with its cost.
 
     Most are one. Each piece has a part of what the transaction is made of, and all else.
     """
@@ -288,7 +288,7 @@ def _pieces(transaction: Transaction) -> Iterator[tuple[int, _Saved]]:
 
 
 def _some(offsets: Iterator[tuple[str, PendingOffset]]) -> dict[str, list[PendingOffset]]:
-    """Take pending offsets off, by group, until they are enough for a piece."""
+    """Take pending offsets, by group, until a piece is full."""
     found: dict[str, list[PendingOffset]] = {}
     size = 0
     for group, offset in offsets:

@@ -55,12 +55,12 @@ class Markers:
         return self._stable_offsets.partitions_of(producer_id)
 
     def is_sync(self, partition: Partition) -> bool:
-        """Whether what is written to a partition counts only once it is on disk."""
+        """Whether writes to a partition count only once they are on disk."""
         queue = self._queues.find(*partition)
         return queue is not None and queue.is_sync
 
     def check_epoch(self, partition: Partition, producer_id: int, epoch: int) -> None:
-        """Refuse a marker of an older epoch than its producer has in a partition."""
+        """Reject a marker of an older epoch than its producer's in a partition."""
         known = self._producers.epoch_of(*partition, producer_id)
         if epoch < known:
             raise RequestError(
@@ -70,7 +70,7 @@ class Markers:
             )
 
     def marker(self, producer_id: int, ending: Ending) -> Marker:
-        """Return the marker that says how a producer's transaction ended."""
+        """Return the marker for the outcome of a producer's transaction."""
         kind = MarkerType.COMMIT if ending.is_commit else MarkerType.ABORT
         return Marker(kind, producer_id, ending.marker_epoch, COORDINATOR_EPOCH)
 
@@ -124,7 +124,7 @@ class Markers:
             )
 
     def _decisions(self, marker: Marker, partitions: Sequence[Partition]) -> list[Intake]:
-        """Return the word on batches that are held until their transaction is decided."""
+        """Return the change for batches that are held until their transaction is decided."""
         if not len(self._held):
             return []
         decided = self._held.decisions(

@@ -17,21 +17,21 @@ from rockgate.gateway.kafka.transactions.transaction import (
 )
 
 FIXED_SIZE: Final = 256
-"""What an offset without metadata is counted as, in bytes: about half of what it takes."""
+"""Counted size of an offset without metadata: about half of its memory."""
 
 
 def size_of(offset: Offset | PendingOffset) -> int:
-    """Return what an offset is counted as, in bytes."""
+    """Return the counted size of an offset."""
     metadata = offset.metadata
     return FIXED_SIZE + (len(metadata) if metadata.isascii() else 4 * len(metadata))
 
 
 class PendingOffsets:
-    """All of them. The fold puts them in and takes them out."""
+    """All pending offsets. The fold adds and removes them."""
 
     def __init__(self) -> None:
         self.size = 0
-        """In bytes, as they are counted."""
+        """Total counted size in bytes."""
         self._counts: dict[str, dict[Partition, int]] = {}
         """How many transactions have an offset pending, by group and partition."""
         self._owners: dict[str, dict[str, Transaction]] = {}
@@ -42,7 +42,7 @@ class PendingOffsets:
         return group in self._counts
 
     def groups(self) -> Iterable[str]:
-        """Return the groups that have any; read it before the next change."""
+        """Return the groups that have any; valid until the next change."""
         return self._counts
 
     def has_at(self, group: str, topic_id: bytes, queue_id: int) -> bool:
@@ -55,7 +55,7 @@ class PendingOffsets:
         return list(self._owners.get(group, {}).values())
 
     def put(self, transaction: Transaction, group: str, offset: PendingOffset) -> None:
-        """Add an offset, or replace the one that its transaction has there."""
+        """Add an offset, or replace the transaction's earlier one."""
         partition = offset.topic_id, offset.queue_id
         pending = transaction.offsets.setdefault(group, {})
         known = pending.get(partition)

@@ -38,7 +38,7 @@ class TransactionalWrites:
         self._producers = producers
 
     def check_plain(self, partition: Partition, header: BatchHeader) -> None:
-        """Refuse a batch outside of the transaction that its producer has open."""
+        """Reject a batch outside of the transaction that its producer has open."""
         if self._stable_offsets.first_of(*partition, header.producer_id) is not None:
             raise RequestError(
                 ErrorCode.INVALID_TXN_STATE,
@@ -48,7 +48,7 @@ class TransactionalWrites:
     def check(
         self, id_: str | None, partition: Partition, header: BatchHeader, version: int
     ) -> None:
-        """Refuse a batch of a transaction that may not be written."""
+        """Reject a batch that may not be written in its transaction."""
         if id_ is None:
             raise RequestError(
                 ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,

@@ -21,14 +21,14 @@ from rockgate.protocol.kafka.errors import ErrorCode
 NO_ID: Final = -1
 NO_EPOCH: Final = -1
 EPOCH_MAX: Final = 32_766
-"""The last epoch that a producer is given; its markers may carry one more."""
+"""The last epoch of a producer id; its markers may have one more."""
 
 Partition = tuple[bytes, int]
 """Topic id and queue."""
 
 
 class TransactionState(Enum):
-    """The state of a transactional id; the values are what Kafka's tools show."""
+    """The state of a transactional id; the values are those of Kafka's tools."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
@@ -70,7 +70,7 @@ class ProducerIdAndEpoch(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How a transaction ends, and with what its producer continues."""
+    """The outcome of a transaction, and the producer id and epoch to continue with."""
 
     is_commit: bool
     marker_epoch: int
@@ -79,7 +79,7 @@ class Ending(NamedTuple):
 
 
 class Transaction:
-    """What is known of one transactional id. Changed by the fold alone."""
+    """The state of one transactional id. Changed only by the fold."""
 
     __slots__ = (
         "changed_ms",
@@ -103,7 +103,7 @@ class Transaction:
         self.state = TransactionState.EMPTY
         self.producer = ProducerIdAndEpoch(NO_ID, NO_EPOCH)
         self.last = ProducerIdAndEpoch(NO_ID, NO_EPOCH)
-        """What a repeated request may still come with."""
+        """What a retried request may still come with."""
         self.timeout_ms = 0
         self.start_ms = -1
         self.changed_ms = 0
@@ -113,14 +113,14 @@ class Transaction:
         """Pending ones, by group."""
         self.offsets_size = 0
         self.ending: Ending | None = None
-        """What was decided, while markers are being written."""
+        """The decision, while markers are being written."""
         self.position = -1
         self.place = -1
 
-    # Who asks
+    # Callers
 
     def check(self, producer: ProducerIdAndEpoch) -> None:
-        """Refuse all but the current producer."""
+        """Reject all but the current producer."""
         if producer.id != self.producer.id:
             raise RequestError(
                 ErrorCode.INVALID_PRODUCER_ID_MAPPING,
@@ -135,7 +135,7 @@ class Transaction:
             )
 
     def check_idle(self) -> None:
-        """Refuse what must wait until the end under way is done."""
+        """Reject requests that must wait until the current completion is done."""
         if self.state in PREPARED:
             raise RequestError(
                 ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -173,7 +173,7 @@ class Transaction:
     def end(
         self, caller: ProducerIdAndEpoch, is_commit: bool, is_v2: bool, new_id: int
     ) -> Ending | None:
-        """Return how the transaction ends; None if it has ended so, and was said before.
+        """Return how the transaction ends; None for a retry of the same outcome.
 
         `new_id` is the producer id to continue with when the epochs of this one are exhausted.
         """
@@ -205,7 +205,7 @@ class Transaction:
         return Ending(is_commit, raised, following, current)
 
     def fencing(self) -> Ending:
-        """Return the abort by which another instance takes over: the last one is refused."""
+        """Return the abort by which another instance takes over: the previous one is fenced."""
         current = self.producer
         raised = ProducerIdAndEpoch(current.id, min(current.epoch + 1, EPOCH_MAX + 1))
         return Ending(False, raised.epoch, raised, ProducerIdAndEpoch(NO_ID, NO_EPOCH))

@@ -51,10 +51,10 @@ from rockgate.store.api.topics import WRITE, Topic, TopicLookup
 
 LIMIT_MAX: Final = 200
 PAGE_BYTES: Final = 4 << 20
-"""Entries of one page, for they are all looked into."""
+"""Entries of one page: each of them is read."""
 QUEUES_MAX: Final = 10_000
 OFFSETS_PER_TURN: Final = 200
-"""Offsets that are read before others get their turn: most of them may have no message."""
+"""Offsets that are read before other requests run: most may have no message."""
 RESENT_FROM: Final = "__RESENT_FROM"
 
 
@@ -62,7 +62,7 @@ class _Letter(NamedTuple):
     queue: Queue
     offset: int
     message: memoryview
-    """As a pull would hand it out."""
+    """As a pull would return it."""
 
 
 class KnownGroups:
@@ -84,7 +84,7 @@ class KnownGroups:
         self._groups = groups
 
     def __call__(self, group: str) -> bool:
-        """Whether it has members, settings, progress, or messages to be tried again."""
+        """Whether it has members, settings, offsets, or messages to be retried."""
         return (
             self._clients.consumer_group(group) is not None
             or self._settings.is_set(group)
@@ -95,7 +95,7 @@ class KnownGroups:
 
 
 class DeadLetterAdmin:
-    """Answers about dead letters, and sends them again."""
+    """Lists and resends dead letters."""
 
     def __init__(
         self,
@@ -122,9 +122,9 @@ class DeadLetterAdmin:
         self.resent_count = 0
 
     async def queues(self, group: str | None = None) -> DeadLetterQueues:
-        """Return all queues of dead letters, or a group's, with their counts and oldest times.
+        """Return all dead-letter queues, or a group's, with their counts and oldest times.
 
-        An unknown group is refused, unlike one without dead letters.
+        An unknown group is rejected, unlike one without dead letters.
         """
         found: list[DeadLetterQueue] = []
         share = TimeSlice(TURN_SECONDS)
@@ -186,9 +186,9 @@ class DeadLetterAdmin:
         return DeadLetterPage(letters=letters, next=offset if offset < end else -1)
 
     async def resend(self, asked: ResendDeadLetterHeader) -> tuple[Resend, bool]:
-        """Send a dead letter to where it came from, or to another topic.
+        """Resend a dead letter to its original topic, or to another one.
 
-        Also returns whether the topic requires a flush before the request is answered.
+        Also returns whether the topic requires a flush before the response.
         """
         queue = self._queue(asked.group, asked.queue)
         found = await self._entry(queue, asked.offset)

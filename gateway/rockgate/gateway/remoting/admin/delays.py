@@ -52,7 +52,7 @@ LOOKED_PER_REQUEST: Final = 5_000
 """Units of a turn of the loop and of a request, and the same where every message is looked at."""
 LIMIT_MAX: Final = 1_000
 CANDIDATES_MAX: Final = 16
-"""Messages with one unique key that are read: there is one, unless a producer repeats a key."""
+"""Messages read per unique key: there is one, unless a producer repeats a key."""
 _PLACE: Final = re.compile(r"([^/]{1,249})/(\d{1,9})/(\d{1,18})")
 _WAITING_TOPICS: Final = (TIMES_TOPIC, LEVELS_TOPIC)
 _ELSEWHERE: Final = frozenset(topic.encode() for topic in _WAITING_TOPICS)
@@ -62,7 +62,7 @@ IsVisible = Callable[[Queue, Slice, int], bool]
 
 
 class Place(NamedTuple):
-    """Where something waits, or waited."""
+    """The place of a delayed message."""
 
     queue: Queue
     offset: int
@@ -173,7 +173,7 @@ class DelayAdmin:
         real = get_property(envelope.properties_of(view, envelope.read(view)), REAL_TOPIC.encode())
         return (queue.topic if real is None else real).decode("utf-8", "replace")
 
-    # Looking
+    # Describing
 
     async def describe(
         self, id_: str, preview: int = 0, *, with_due: bool = True
@@ -217,11 +217,11 @@ class DelayAdmin:
         await self._cold_reads.load(self._cold_reads.cold([unit]))
         if unit.base >= self._reader.high_watermark(place.queue):
             return None
-        # Meanwhile retention may have moved it.
+        # Retention may have moved it in the meantime.
         return self._reader.entry(place.queue, place.queue.find(place.offset) or unit)
 
     async def _due(self, place: Place) -> int:
-        """When something is due; -1 if it does not wait. Its unit is looked for, in slices."""
+        """When a message is due; -1 if it is not delayed. Its unit is searched in slices."""
         at = 0
         while at >= 0 and self._waits(place):
             part, at = self._schedule.part(at, 4 * UNITS_PER_TURN, place.offset)
@@ -232,7 +232,7 @@ class DelayAdmin:
         return -1
 
     def _delivered(self, place: Place, topic: str, message_id: str | None) -> str | None:
-        """Where a message went, as far as its unique key leads there."""
+        """Where a message was delivered, found by its unique key."""
         if not message_id:
             return None
         origin = f"{place.queue.topic_id.hex()}:{place.queue.queue_id}:{place.offset}".encode()
@@ -242,15 +242,15 @@ class DelayAdmin:
                 return str(Place(queue, found.unit.base))
         return None
 
-    # Taking back
+    # Cancelling
 
     async def cancel(self, id_: str) -> Cancelled:
-        """Take a message back: of this and its delivery exactly one happens."""
+        """Cancel a message: of this and its delivery exactly one happens."""
         delayed = await self.describe(id_)
         if delayed is None:
             return Cancelled(is_cancelled=False)
         for place in self._places(delayed.id):
-            # Nothing is awaited between the question and the answer: the fold decides.
+            # Nothing is awaited in between: the fold decides.
             key = (place.queue.topic_id, place.queue.queue_id, place.offset)
             if self._schedule.recall(*key):
                 return Cancelled(is_cancelled=True, delayed=delayed)
@@ -259,7 +259,7 @@ class DelayAdmin:
     # Ids
 
     def _places(self, id_: str) -> Iterator[Place]:
-        """All places that an id may mean."""
+        """All places that an id may refer to."""
         place = _PLACE.fullmatch(id_)
         if place is not None:
             yield from self._place(place[1], int(place[2]), int(place[3]))
@@ -306,17 +306,17 @@ class DelayAdmin:
 
 
 class _Soonest:
-    """The first of what is offered, in the order of delivery, behind the last page."""
+    """The first of the offered messages after the last page, in order of delivery."""
 
     def __init__(self, asked: ScanDelaysHeader) -> None:
         self._limit = max(0, min(asked.limit, LIMIT_MAX))
         self._after = (asked.after_due_ms, asked.after_sequence)
         self._candidates: list[Listed] = []
         self.bound_ms = 1 << 63 if self._limit else -1
-        """What is due later than this need not be offered."""
+        """Messages due later than this need not be offered."""
 
     def offer(self, each: Listed) -> None:
-        """Keep it if it may be among the first."""
+        """Add it if it may be among the first."""
         if each[:2] <= self._after:
             return
         self._candidates.append(each)
@@ -325,12 +325,12 @@ class _Soonest:
             self.bound_ms = self._candidates[-1].due_ms
 
     def found(self) -> list[Listed]:
-        """The first, in order."""
+        """The first ones, in order."""
         return sorted(self._candidates)[: self._limit]
 
 
 def _has_waited(found: Slice, message: MessageView) -> bool:
-    """Whether something that does not wait did so once; of a batch only some records do."""
+    """Whether a message was delayed before; of a batch only some records are."""
     entry = envelope.read(found.entry)
     if not entry.sys_flag & envelope.DELAYED:
         return False

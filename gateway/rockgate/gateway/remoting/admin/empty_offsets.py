@@ -15,7 +15,7 @@ class EmptyOffsetsAdmin:
         self._empty = empty
 
     def count(self, asked: OffsetRange) -> int:
-        """How many offsets of a range hold nothing; -1 if there is no such partition here."""
+        """How many offsets of a range are empty; -1 if there is no such partition."""
         try:
             topic_id = bytes.fromhex(asked.topic_id)
         except ValueError:

@@ -29,7 +29,7 @@ CANDIDATES_MAX: Final = 16
 
 
 class HalfAdmin:
-    """Answers requests about half messages. Has no state of its own."""
+    """Lists and decides half messages. Stateless."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class HalfAdmin:
         self._clients = clients
 
     async def page(self, asked: ListHalvesHeader) -> HalfPage:
-        """Return the oldest behind the last page, in the order of their ages."""
+        """Return the oldest after the last page, in order of age."""
         limit = max(1, min(asked.limit, LIMIT_MAX))
         now_ms = self._clock.now_ms()
         candidates: list[int] = []
@@ -90,7 +90,7 @@ class HalfAdmin:
         return None if half is None else await self._view(half.offset, preview)
 
     async def resolve(self, id_: str, *, is_commit: bool) -> Resolved:
-        """Decide a half message that is undecided."""
+        """Commit or roll back an undecided half message."""
         half = self._find(id_)
         view = None if half is None else await self._view(half.offset, 0)
         if half is None or view is None:

@@ -21,7 +21,7 @@ Key = tuple[bytes, int, int]
 
 
 class Resent:
-    """Dead letters that were sent again."""
+    """Dead letters that were resent."""
 
     def __init__(self, journal: Journal) -> None:
         self._fold: KeyedFold[Key, bytes] = KeyedFold(
@@ -30,17 +30,17 @@ class Resent:
 
     @property
     def fold(self) -> Fold:
-        """What the store feeds."""
+        """The fold."""
         return self._fold
 
     def has(self, queue: Queue, offset: int) -> bool:
-        """Whether a dead letter was sent again."""
+        """Whether a dead letter was resent."""
         number, at = divmod(offset, STRETCH)
         bits = self._fold.find((queue.topic_id, queue.queue_id, number))
         return bits is not None and bool(bits[at >> 3] & 1 << (at & 7))
 
     def change(self, queue: Queue, offset: int, queues: Queues) -> bytes:
-        """Return the change that says so; what retention took is forgotten with it."""
+        """Return the change for a resend; what retention deleted is dropped with it."""
         number, at = divmod(offset, STRETCH)
         key = (queue.topic_id, queue.queue_id, number)
         bits = bytearray(self._fold.find(key) or bytes(_SIZE))

@@ -29,7 +29,7 @@ OPENED_MAX: Final = 16 << 20
 
 
 async def looked_at(threads: BatchThreads, found: Slice, offset: int, preview: int) -> MessageView:
-    """Return the same, by a thread where a batch takes long to open."""
+    """Return the same, in a thread where a batch takes long to open."""
     if places(found.entry, 0)[1] != MAGIC_BATCH:
         return view_of(found, offset, preview)
     if not is_heavy(body_of(found.entry)):
@@ -106,7 +106,7 @@ def _record(body: memoryview, offset: int, bounds: Bounds) -> Record | None:
 
 
 def _plain(body: memoryview, sys_flag: int, preview: int) -> bytes:
-    """The first bytes of a body, opened if it is compressed and can be."""
+    """The first bytes of a body, decompressed if possible."""
     size = min(preview, PREVIEW_MAX)
     if size <= 0:
         return b""
@@ -124,5 +124,5 @@ def _maybe(text: str | None) -> str | None:
 
 
 def _text(text: str) -> str:
-    """A text that JSON can hold: properties may come with bytes that are no characters."""
+    """A text that JSON can hold: properties may contain invalid UTF-8."""
     return text.encode("utf-8", "replace").decode()

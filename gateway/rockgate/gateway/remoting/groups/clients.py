@@ -24,17 +24,17 @@ from rockgate.protocol.remoting.codes import ResponseCode
 BROADCASTING = "BROADCASTING"
 MEMBERSHIPS_MAX = 200_000
 BEATS_BYTES_MAX = 64 << 20
-"""Heartbeats of all clients: a hundred thousand of the usual size."""
+"""Maximum size of all retained heartbeats: a hundred thousand of the usual size."""
 
 
 class Ownership(Protocol):
-    """Which protocol may have members of a group: this one, or Kafka's."""
+    """Which protocol may have members in a group: RocketMQ or Kafka."""
 
     def take(self, group: str) -> bool:
-        """Take a group; False while the other side has members in it."""
+        """Reserve a group; False while it has Kafka members."""
 
     def give_back(self, group: str) -> None:
-        """The last member here is gone."""
+        """Release a group: its last member has left."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class ClientGroup:
 
     @property
     def client_ids(self) -> list[str]:
-        """The members' ids, each once."""
+        """The distinct ids of the members."""
         return list(dict.fromkeys(member.client_id for member in self.members.values()))
 
 
@@ -75,12 +75,12 @@ class Clients:
         """By client id: its connections, and in how many groups each produces."""
         self._groups_of: dict[Caller, dict[str, None]] = {}
         self.on_emptied: list[Callable[[str], None]] = []
-        """Called with a group whose last consumer is gone."""
+        """Called with a group whose last consumer has left."""
         self._askers: dict[str, Caller] = {}
         self._asker_ids: dict[Caller, str] = {}
         self.notices = Notices(self._callers, soon)
         self._membership_count = 0
-        """Clients in groups: one in a thousand groups counts a thousand times."""
+        """Memberships: a client in a thousand groups counts a thousand times."""
         self._beats: dict[Caller, int] = {}
         self._heartbeat_bytes = 0
         """Bytes of every connection's last heartbeat, whose content is retained."""
@@ -109,7 +109,7 @@ class Clients:
         return list(self._producers)
 
     def find_producer(self, client_id: str) -> Caller | None:
-        """A connection of a client that produces, by the client's id.
+        """A connection of a producer, by client id.
 
         One without a heartbeat so far is found by the connection of its request.
         """
@@ -121,7 +121,7 @@ class Clients:
     # Requests between clients
 
     def asks(self, client_id: str, caller: Caller) -> None:
-        """A client sent a request to which another will reply, perhaps before its heartbeat."""
+        """A client sent a request that another will reply to, perhaps before its heartbeat."""
         if self._asker_ids.get(caller) == client_id or len(client_id) > CLIENT_ID_CHARS_MAX:
             return
         self._forget_asker(caller)
@@ -158,7 +158,7 @@ class Clients:
         self._beats[caller] = beat_bytes
 
     def produce(self, group: str, client: Client) -> None:
-        """A client produces in a group."""
+        """Register a producer in a group."""
         known = self._producers.setdefault(group, {}).get(client.caller)
         if known is None:
             self._producers[group][client.caller] = client
@@ -170,7 +170,10 @@ class Clients:
             known.seen_ms = client.seen_ms
 
     def consume(self, data: ConsumerData, client: Client, *, notifies: bool) -> bool | None:
-        """A client consumes in a group; says whether that changed it, None if it may not."""
+        """Register a consumer in a group;
+
+        returns whether that changed the group, None if it may not.
+        """
         group = self._consumers.get(data.group_name)
         if group is None:
             if not self._ownership.take(data.group_name):
@@ -193,7 +196,7 @@ class Clients:
         return has_changed
 
     def _subscribe(self, group: ClientGroup, data: ConsumerData) -> bool:
-        """Take the newest subscriptions; says whether topics came or went."""
+        """Update the subscriptions; returns whether topics were added or removed."""
         has_changed = False
         wanted = {each.topic: each for each in data.subscription_data_set}
         for topic, subscription in wanted.items():
@@ -208,7 +211,7 @@ class Clients:
         return has_changed
 
     def touch(self, caller: Caller, now_ms: int) -> bool:
-        """A client that changed nothing is alive; False if it is not known."""
+        """Extend a client whose heartbeat is unchanged; False if it is unknown."""
         names = self._groups_of.get(caller)
         if not names:
             return False
@@ -224,14 +227,14 @@ class Clients:
     # Leaving
 
     def leave(self, caller: Caller, *, producer: str | None, consumer: str | None) -> None:
-        """A client leaves a group."""
+        """Remove a client from a group."""
         if producer is not None:
             self._drop_producer(producer, caller)
         if consumer is not None:
             self._drop_consumer(consumer, caller)
 
     def lost(self, caller: Caller) -> None:
-        """A connection is gone, and the client with it."""
+        """Remove the client of a closed connection."""
         self._forget_asker(caller)
         self._heartbeat_bytes -= self._beats.pop(caller, 0)
         for name in self._groups_of.pop(caller, {}):
@@ -239,7 +242,7 @@ class Clients:
             self._drop_consumer(name, caller)
 
     def expire(self, now_ms: int) -> int:
-        """Forget clients that have been silent for too long; returns how many."""
+        """Expire clients that were silent for too long; returns how many."""
         oldest_ms = now_ms - self._expiry_ms
         gone = [
             (name, caller)

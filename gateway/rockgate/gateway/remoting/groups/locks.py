@@ -28,7 +28,7 @@ class Locks:
         self._groups: dict[str, dict[MessageQueue, _Lock]] = {}
         self._count = 0
         self._unseen: list[str] = []
-        """Groups whose locks are still to be checked for expiry."""
+        """Groups whose locks have yet to be checked for expiry."""
 
     def __len__(self) -> int:
         return self._count
@@ -36,7 +36,7 @@ class Locks:
     def lock(
         self, group: str, client_id: str, queues: Iterable[MessageQueue], now_ms: int
     ) -> list[MessageQueue]:
-        """Take or renew locks; returns those that are the client's now."""
+        """Acquire or renew locks; returns those that the client holds."""
         held = self._groups.setdefault(group, {})
         mine = []
         for queue in queues:
@@ -52,7 +52,7 @@ class Locks:
         return mine
 
     def unlock(self, group: str, client_id: str, queues: Iterable[MessageQueue]) -> None:
-        """Give locks up; those of another stay."""
+        """Release locks; those of other clients stay."""
         held = self._groups.get(group, {})
         for queue in queues:
             lock = held.get(queue)
@@ -63,7 +63,7 @@ class Locks:
             self._groups.pop(group, None)
 
     def is_held(self, group: str, now_ms: int) -> bool:
-        """Whether a group reads any queue in order."""
+        """Whether a group has locked any queue."""
         held = self._groups.get(group)
         return held is not None and any(
             now_ms - lock.at_ms <= self._expiry_ms for lock in held.values()

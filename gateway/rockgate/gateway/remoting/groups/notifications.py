@@ -20,12 +20,12 @@ Soon = Callable[[Callable[[], None]], object]
 
 
 def at_once(work: Callable[[], None]) -> None:
-    """Run it now: for callers without a loop."""
+    """Run it immediately: for callers without a loop."""
     work()
 
 
 class Notices:
-    """Groups whose members are still to be notified."""
+    """Groups whose members have yet to be notified."""
 
     def __init__(self, members: Callable[[str], list[Caller]], soon: Soon = at_once) -> None:
         """Notify `members`, the connections of a group at the time; `soon` runs the next turn."""
@@ -36,7 +36,7 @@ class Notices:
         self._soon = soon
 
     def add(self, group: str) -> None:
-        """Tell the members of a group, soon."""
+        """Notify the members of a group in a later turn."""
         self._names[group] = None
         self._schedule()
 

@@ -33,7 +33,7 @@ Key = tuple[str, bytes, int]
 
 
 class Resets:
-    """New offsets of which members are still to be notified."""
+    """New offsets of which members have yet to be notified."""
 
     def __init__(self, wake: Callable[[Queue], None]) -> None:
         self._wake = wake
@@ -46,7 +46,7 @@ class Resets:
         self._wake(queue)
 
     def is_pending(self, group: str, queue: Queue) -> bool:
-        """Whether a group's member at a queue is still to be notified."""
+        """Whether a group's member of a queue has yet to be notified."""
         return (group, queue.topic_id, queue.queue_id) in self.pending
 
     def take(self, group: str, queue: Queue) -> int | None:
@@ -54,17 +54,17 @@ class Resets:
         return self.pending.pop((group, queue.topic_id, queue.queue_id), None)
 
     def forget(self, group: str) -> None:
-        """The last member of a group is gone: no member is left to notify."""
+        """The last member of a group has left: there is none to notify."""
         if self.pending:
             for key in [key for key in self.pending if key[0] == group]:
                 del self.pending[key]
 
 
 class Owners(Protocol):
-    """Who a group's members are."""
+    """The protocol of a group's members."""
 
     def is_foreign(self, group: str) -> bool:
-        """Whether a group has members on the other side."""
+        """Whether a group has Kafka members."""
 
 
 class ConsumerOffsets:
@@ -76,12 +76,12 @@ class ConsumerOffsets:
         self.resets = resets
 
     def committed(self, group: str, topic: Topic, queue_id: int) -> int | None:
-        """What a group has committed, if anything."""
+        """The committed offset of a group, if any."""
         found = self._progress.fetch(group, topic.id, queue_id)
         return None if found is None else found.offset
 
     def check_owner(self, group: str) -> None:
-        """Refuse to move a group that has Kafka members."""
+        """Reject changes to a group that has Kafka members."""
         if self._owners.is_foreign(group):
             raise Refused(
                 ResponseCode.NO_PERMISSION,
@@ -94,7 +94,7 @@ class ConsumerOffsets:
         if offset < 0:
             raise Refused(ResponseCode.INVALID_PARAMETER, f"Offset {offset} must not be negative.")
         if self.resets.pending and self.resets.is_pending(group, queue):
-            # It comes from where the group was before its offset was reset.
+            # It predates the reset of the group's offset.
             return
         known = self._progress.fetch(group, queue.topic_id, queue.queue_id)
         if known is not None and offset < known.offset:

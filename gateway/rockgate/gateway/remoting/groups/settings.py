@@ -32,7 +32,7 @@ class GroupSettings:
 
     @property
     def fold(self) -> Fold:
-        """What the store feeds."""
+        """The fold."""
         return self._fold
 
     def of(self, group: str) -> SubscriptionGroupConfig:
@@ -54,11 +54,11 @@ class GroupSettings:
         return (group for group, _ in self._fold.items())
 
     def set(self, settings: SubscriptionGroupConfig) -> None:
-        """Let a group have these from now on."""
+        """Set the settings of a group."""
         self._fold.put({settings.group_name: javajson.encode(settings)})
 
     def remove(self, group: str) -> None:
-        """Let a group have the defaults again."""
+        """Reset a group to the defaults."""
         if self.is_set(group):
             self._fold.put({group: None})
 

@@ -25,18 +25,18 @@ from rockgate.protocol.remoting.bodies.nameserver import KvFile
 FILE_NAME: Final = "kvConfig.json"
 TEMPORARY: Final = f"{FILE_NAME}.writing-"
 NAME_CHARS_MAX: Final = 255
-"""Of a namespace and of a key."""
+"""Maximum length of a namespace and of a key."""
 VALUE_CHARS_MAX: Final = 65_536
 COUNT_MAX: Final = 10_000
 CHARS_MAX: Final = 2 << 20
-"""Of all of them together: the whole file is written at each change."""
+"""Total maximum: the whole file is written at each change."""
 FILE_BYTES_MAX: Final = 64 << 20
-"""What is read at a start."""
+"""Maximum size of the file at startup."""
 log = logging.getLogger(__name__)
 
 
 class _Change(NamedTuple):
-    """A value to be set, or to be removed if it is None; and the waiter for it."""
+    """A value to set, or to remove if it is None, with its waiter."""
 
     namespace: str
     key: str
@@ -58,14 +58,14 @@ class _Table:
         )
 
     def copy(self) -> _Table:
-        """The same, to be changed: a namespace is copied when something in it changes."""
+        """A copy to change: a namespace is copied when something in it changes."""
         copied = _Table.__new__(_Table)
         copied.spaces, copied._own = dict(self.spaces), set()
         copied.count, copied.chars = self.count, self.chars
         return copied
 
     def set(self, space: str, key: str, value: str | None) -> bool:
-        """Change one; whether that altered anything. ValueError if it would be too much."""
+        """Change one value; returns whether anything changed. ValueError beyond the limits."""
         old = self.spaces.get(space, {}).get(key)
         if old == value:
             return False
@@ -92,7 +92,7 @@ class _Table:
 
 
 class KeyValues:
-    """All of them, as they are on disk. Used from the loop; a thread writes."""
+    """All values, as they are on disk. Used from the loop; a thread writes."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
@@ -104,7 +104,7 @@ class KeyValues:
     # Reading
 
     def get(self, namespace: str, key: str) -> str | None:
-        """A value, if there is one."""
+        """A value, if it exists."""
         return self._table.spaces.get(namespace, {}).get(key)
 
     def namespace(self, namespace: str) -> dict[str, str] | None:
@@ -133,7 +133,7 @@ class KeyValues:
         return future
 
     async def _write_all(self) -> None:
-        """Write until nothing waits: everything that has come meanwhile, at once."""
+        """Write until no change is waiting: all that have arrived meanwhile, at once."""
         try:
             while self._waiting:
                 changes, self._waiting = self._waiting, []
@@ -163,7 +163,7 @@ class KeyValues:
     # The file
 
     def _save(self, spaces: dict[str, dict[str, str]]) -> None:
-        """Replace the file whole and durably; a reader sees the old one or the new one."""
+        """Replace the file atomically and durably; a reader sees the old one or the new one."""
         folder = self._path.parent
         folder.mkdir(parents=True, exist_ok=True)
         data = javajson.encode(KvFile(config_table=spaces))
@@ -202,7 +202,7 @@ class KeyValues:
         return spaces
 
     def _quarantine(self, reason: str) -> None:
-        """Retain a file that cannot be read, under a name that is never written to."""
+        """Rename a file that cannot be read, so that it is not overwritten."""
         aside = self._path.with_name(f"{FILE_NAME}.damaged-{time.time_ns() // 1_000_000}")
         try:
             self._path.rename(aside)
@@ -216,14 +216,14 @@ class KeyValues:
         )
 
     def _remove_temporaries(self) -> None:
-        """Of writes that a crash cut off."""
+        """Left by writes that a crash interrupted."""
         with contextlib.suppress(OSError):
             for each in self._path.parent.glob(f"{TEMPORARY}*"):
                 each.unlink(missing_ok=True)
 
 
 def _readable(found: Any) -> tuple[dict[str, dict[str, str]], bool]:
-    """What of a file are texts by namespace and key, and whether all of it are."""
+    """The strings of a file by namespace and key, and whether it has nothing else."""
     table = found.get("configTable", {}) if isinstance(found, dict) else None
     if not isinstance(table, dict):
         return {}, False

@@ -44,19 +44,19 @@ from rockgate.protocol.remoting.headers.topics import TopicHeader
 from rockgate.store.api.clock import Clock
 
 SETTINGS: Final = {"rocketmqHome": ""}
-"""The settings of RocketMQ's that exist here: mqadmin expects some."""
+"""The settings of RocketMQ that exist here: mqadmin expects some."""
 
 SMALL_BYTES: Final = 16_384
-"""Of a registration that is read at once."""
+"""Size up to which a registration is decoded on the loop."""
 SLICE_COUNT: Final = 2_000
 """Topics of a registration that are added in one turn of the event loop."""
 VERSION_BYTES_MAX: Final = 4_096
 ROUTE_BYTES_MAX: Final = 16_384
-"""Of a route that an administrator gives: its keys are numbers, so it is read word by word."""
+"""Size of a route from an administrator: its keys are numbers, which takes a slow parser."""
 
 
 class NameServerRequests:
-    """Answers everything that the name server is asked."""
+    """The processors of the name server."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class NameServerRequests:
         return _body(topics.TopicList(topic_list=[]))
 
     def delete_topic(self, command: Command, caller: Caller) -> Reply:
-        """216: forget a topic's routes."""
+        """216: remove a topic's routes."""
         asked = headers.read(command, fields.DeleteTopicHeader)
         self._routes.delete_topic(asked.topic, asked.cluster_name)
         return Command(ResponseCode.SUCCESS)
@@ -130,7 +130,7 @@ class NameServerRequests:
         return Command(ResponseCode.SUCCESS, answer)
 
     def unwipe(self, command: Command, caller: Caller) -> Reply:
-        """327: let a broker's topics be written again."""
+        """327: restore the write permission of a broker's topics."""
         asked = headers.read(command, fields.BrokerNameHeader)
         count = self._routes.set_write(asked.broker_name, is_wiped=False)
         answer = headers.write(fields.AddedAnswer(add_topic_count=count))
@@ -139,7 +139,7 @@ class NameServerRequests:
     # Brokers
 
     def register(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """103: a broker, and its topics."""
+        """103: register a broker and its topics."""
         asked = headers.read(command, fields.RegisterBrokerHeader)
         if not command.body:
             return self._registered(_live(asked, caller), None)
@@ -180,20 +180,20 @@ class NameServerRequests:
         return Command(ResponseCode.SUCCESS, headers.write(answer))
 
     def unregister(self, command: Command, caller: Caller) -> Reply:
-        """104: a broker leaves."""
+        """104: unregister a broker."""
         asked = headers.read(command, fields.UnregisterBrokerHeader)
         self._routes.unregister(asked.cluster_name, asked.broker_addr)
         return Command(ResponseCode.SUCCESS)
 
     def broker_heartbeat(self, command: Command, caller: Caller) -> Reply:
-        """904: a broker lives."""
+        """904: heartbeat of a broker."""
         asked = headers.read(command, fields.BrokerHeartbeatHeader)
         now_ms = self._clock.monotonic_ms()
         self._routes.alive(asked.cluster_name, asked.broker_addr, now_ms)
         return Command(ResponseCode.SUCCESS)
 
     def data_version(self, command: Command, caller: Caller) -> Reply:
-        """322: is what we know of a broker's topics still what it has?"""
+        """322: whether the known topics of a broker are up to date."""
         asked = headers.read(command, fields.DataVersionHeader)
         sent = javajson.decode(
             command.body, DataVersion, "QUERY_DATA_VERSION", size_max=VERSION_BYTES_MAX
@@ -213,7 +213,7 @@ class NameServerRequests:
     # Keys and values
 
     def put(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """100: remember a value."""
+        """100: set a value."""
         asked = headers.read(command, fields.PutKvHeader)
         try:
             return _saved(self._kv.put(asked.namespace, asked.key, asked.value))
@@ -221,7 +221,7 @@ class NameServerRequests:
             raise Refused(ResponseCode.SYSTEM_ERROR, f"Not saved: {error}.") from error
 
     def get(self, command: Command, caller: Caller) -> Reply:
-        """101: a value."""
+        """101: get a value."""
         asked = headers.read(command, fields.KvHeader)
         value = self._kv.get(asked.namespace, asked.key)
         if value is None:
@@ -232,7 +232,7 @@ class NameServerRequests:
         return Command(ResponseCode.SUCCESS, {"value": value})
 
     def delete(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """102: forget a value."""
+        """102: remove a value."""
         asked = headers.read(command, fields.KvHeader)
         return _saved(self._kv.delete(asked.namespace, asked.key))
 
@@ -248,7 +248,7 @@ class NameServerRequests:
         return _body(topics.KeyValues(table=dict(found)))
 
     def register_topic(self, command: Command, caller: Caller) -> Reply:
-        """217: a topic at brokers that are known; those that are not are passed over."""
+        """217: add a topic to brokers; unknown ones are skipped."""
         topic = headers.read(command, TopicHeader).topic
         if command.body:
             what = "the route of the topic"
@@ -257,11 +257,11 @@ class NameServerRequests:
         return Command(ResponseCode.SUCCESS)
 
     def settings(self, command: Command, caller: Caller) -> Reply:
-        """319: settings by name, one a line."""
+        """319: the settings, one per line."""
         return Command(ResponseCode.SUCCESS, body=lines_of(SETTINGS))
 
     def set_settings(self, command: Command, caller: Caller) -> Reply:
-        """318: there is nothing to set while it runs; what it says already is fine."""
+        """318: nothing can be changed at run time; the current values are accepted."""
         refuse_changes(command.body, SETTINGS)
         return Command(ResponseCode.SUCCESS)
 
@@ -302,7 +302,7 @@ def _guarded(handle: Handle, setting: str) -> Handle:
 
 
 async def _saved(change: Awaitable[None]) -> Reply:
-    """The answer, once a change of keys and values is on disk."""
+    """The response, once a change of keys and values is on disk."""
     try:
         await change
     except (ValueError, OSError) as error:
@@ -315,7 +315,7 @@ def _body(value: msgspec.Struct) -> Command:
 
 
 def table(requests: NameServerRequests) -> dict[RequestCode, Handle]:
-    """What answers each code."""
+    """The processor of each code."""
     r = requests
     return {
         RequestCode.REGISTER_TOPIC_IN_NAMESRV: r.guards_routes(r.register_topic),

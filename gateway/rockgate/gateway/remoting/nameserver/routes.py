@@ -1,7 +1,7 @@
 """Routes: registered brokers, their topics, and when they expire.
 
-A broker registers again and again; one that does not for a while, or whose connection is lost,
-loses its routes. The broker in our own process needs no telling: it is asked (`Local`).
+A broker registers repeatedly; one that does not for a while, or whose connection is lost, loses its
+routes. The broker of this process does not register: its state is read directly (`Local`).
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ class Local(Protocol):
 
     @property
     def cluster_name(self) -> str:
-        """Its cluster's."""
+        """Its cluster's name."""
 
     def address(self, caller: Caller) -> str:
         """The address that the client should dial."""
 
     def topic(self, name: str) -> TopicConfig | None:
-        """One of its topics."""
+        """A topic by name."""
 
     def topic_names(self) -> Iterable[str]:
-        """All of them."""
+        """All topics."""
 
     def system_topic_names(self) -> Iterable[str]:
-        """Those that are RocketMQ's own."""
+        """RocketMQ's system topics."""
 
     def wipe_write(self, is_wiped: bool) -> int:
-        """Take or leave no messages; returns how many topics that concerns."""
+        """Remove or restore the write permission of topics; returns how many there are."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Live:
 
 
 def queues_of(broker: str, table: TopicConfigTable) -> dict[str, QueueData]:
-    """The queues that a broker has of each of its topics."""
+    """The queues of each of a broker's topics."""
     return {
         name: QueueData(
             broker_name=broker,
@@ -95,7 +95,7 @@ class Routes:
         self._live: dict[tuple[str, str], Live] = {}
         self._topics: dict[str, dict[str, QueueData]] = {}
 
-    # What brokers say
+    # Requests of brokers
 
     def register(
         self,
@@ -103,9 +103,9 @@ class Routes:
         table: TopicConfigTable | None,
         now_ms: int,
     ) -> tuple[str, str]:
-        """Take a registration in; returns the master's address and its replication address.
+        """Register a broker; returns the master's address and its replication address.
 
-        ValueError if there are too many, or if it calls itself as our own broker.
+        ValueError if there are too many, or if it has the name of our own broker.
         """
         if self._local is not None and live.name == self._local.broker_name:
             raise ValueError(f"Broker name {live.name} is used by the built-in broker.")
@@ -126,7 +126,7 @@ class Routes:
         return ("", "") if master is None else (master.address, master.ha_address)
 
     def add_topics(self, live: Live, queues: Mapping[str, QueueData]) -> bool:
-        """More topics of a broker that has registered; False once its connection is gone."""
+        """Add topics of a registered broker; False once its connection is closed."""
         known = self._live.get((live.cluster, live.address))
         if known is None or known.caller is not live.caller:
             return False
@@ -135,7 +135,7 @@ class Routes:
         return True
 
     def register_topic(self, name: str, queues: Iterable[QueueData]) -> None:
-        """Let brokers that are known have a topic, by an administrator's word."""
+        """Add a topic to known brokers, on request of an administrator."""
         known = {live.name for live in self._live.values()}
         for queue in queues:
             if queue.broker_name in known and (
@@ -153,28 +153,28 @@ class Routes:
                 topics[name] = {broker: queue}
 
     def unregister(self, cluster: str, address: str) -> None:
-        """A broker leaves."""
+        """Unregister a broker."""
         self._drop([key for key in self._live if key == (cluster, address)])
 
     def alive(self, cluster: str, address: str, now_ms: int) -> None:
-        """A broker says only that it lives."""
+        """Heartbeat of a broker."""
         live = self._live.get((cluster, address))
         if live is not None:
             live.seen_ms = now_ms
 
     def version_of(self, cluster: str, address: str) -> DataVersion | None:
-        """The version of what is known of a broker's topics."""
+        """The data version of a broker's topics."""
         live = self._live.get((cluster, address))
         return None if live is None else live.version
 
     def expire(self, now_ms: int) -> list[str]:
-        """Forget brokers that were silent for too long; returns their addresses."""
+        """Expire brokers that were silent for too long; returns their addresses."""
         late = [key for key, live in self._live.items() if live.seen_ms + live.expiry_ms < now_ms]
         self._drop(late)
         return [address for _, address in late]
 
     def lost(self, caller: Caller) -> None:
-        """A connection is gone, and the broker behind it."""
+        """Remove the broker of a closed connection."""
         self._drop([key for key, live in self._live.items() if live.caller is caller])
 
     def _drop(self, keys: list[tuple[str, str]]) -> None:
@@ -196,7 +196,7 @@ class Routes:
                 return live
         return None
 
-    # What clients ask
+    # Requests of clients
 
     def route(self, topic: str, caller: Caller) -> RouteData | None:
         """The brokers that have a topic; None if there are none."""
@@ -261,7 +261,7 @@ class Routes:
         return sorted(found)
 
     def delete_topic(self, topic: str, cluster: str | None) -> None:
-        """Forget the routes of a topic; our own broker's topics are its own to delete."""
+        """Remove the routes of a topic; those of our own broker stay."""
         brokers = self._topics.get(topic)
         if brokers is None:
             return
@@ -273,7 +273,7 @@ class Routes:
             del self._topics[topic]
 
     def set_write(self, broker: str, *, is_wiped: bool) -> int:
-        """Take a broker's topics out of writing, or back in; returns how many."""
+        """Remove or restore the write permission of a broker's topics; returns how many."""
         if self._local is not None and broker == self._local.broker_name:
             return self._local.wipe_write(is_wiped)
         count = 0

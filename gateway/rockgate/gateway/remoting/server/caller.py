@@ -14,7 +14,7 @@ V4_NOWHERE = bytes(4)
 
 
 class Host:
-    """An address as an entry holds it: packed, with the flag that says how wide it is."""
+    """An address as stored in an entry: packed, with the flag for its width."""
 
     __slots__ = ("flag", "packed")
 
@@ -31,7 +31,7 @@ class Host:
 
 
 class Peer:
-    """The other end of a connection."""
+    """The peer of a connection."""
 
     __slots__ = ("connection_id", "host", "local", "remote")
 
@@ -40,14 +40,14 @@ class Peer:
         self.local = local
         self.remote = remote
         self.host = Host(remote)
-        """The address that messages from here are born at."""
+        """The born host of messages from this connection."""
 
     def __str__(self) -> str:
         return f"connection={self.connection_id} peer={self.remote}"
 
 
 class Caller(Protocol):
-    """A connection, for those that answer it or send it requests later."""
+    """A connection, for sending responses and requests to it."""
 
     peer: Peer
 
@@ -56,9 +56,9 @@ class Caller(Protocol):
         """Whether anything can still be sent."""
 
     def send_oneway(self, code: int, fields: Fields, body: Buffer = b"") -> None:
-        """Send a request that has no answer."""
+        """Send a one-way request."""
 
     def ask(
         self, code: int, fields: Fields, body: Buffer, seconds_max: float
     ) -> asyncio.Future[Command]:
-        """Send a request; the future has its answer, or TimeoutError, or ConnectionError."""
+        """Send a request; the future has its response, or TimeoutError, or ConnectionError."""

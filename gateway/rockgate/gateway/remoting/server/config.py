@@ -94,7 +94,7 @@ class RemotingConfig:
             raise ValueError("advertise must be a HOST:PORT that clients can connect to")
 
     def name_server_list(self) -> list[Address]:
-        """The other name servers; ValueError if one of them is no address."""
+        """The external name servers; ValueError if one is not an address."""
         return [Address.parse(each) for each in self.name_servers.split(";") if each.strip()]
 
 

@@ -13,7 +13,7 @@ from rockgate.store import errors as store
 
 
 class Refused(Exception):
-    """A request that is not done, and why."""
+    """A request that is rejected, with the reason."""
 
     def __init__(self, code: ResponseCode, remark: str) -> None:
         super().__init__(f"{code.name}: {remark}")

@@ -14,7 +14,7 @@ OnLost = Callable[[Session], None]
 
 
 class RemotingConnections(Connections[Session]):
-    """Creates and holds sessions; `on_lost` is called for each that is gone."""
+    """Creates and holds sessions; `on_lost` is called for each that is closed."""
 
     def __init__(self, config: RemotingConfig, dispatch: Dispatch, clock: Clock) -> None:
         super().__init__(
@@ -28,7 +28,7 @@ class RemotingConnections(Connections[Session]):
         self.on_lost: list[OnLost] = []
 
     def session(self) -> Session:
-        """The protocol of a connection that has just been accepted."""
+        """The protocol of a new connection."""
         self._last_id += 1
         return Session(
             connection_id=self._last_id,
@@ -41,7 +41,7 @@ class RemotingConnections(Connections[Session]):
         )
 
     def lost(self, session: Session) -> None:
-        """Forget a session, and let others forget it."""
+        """Remove a session, and notify `on_lost`."""
         super().lost(session)
         for listener in self.on_lost:
             listener(session)

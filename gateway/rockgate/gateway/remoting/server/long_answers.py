@@ -17,11 +17,11 @@ from rockgate.protocol.remoting.codes import ResponseCode
 
 TURN_SECONDS: Final = 0.005
 BODY_BYTES_MAX: Final = 15 << 20
-"""Of one answer: RocketMQ's clients take frames of 16 MiB."""
+"""Maximum size of a response: RocketMQ's clients accept frames of 16 MiB."""
 
 
 async def joined(before: bytes, rows: Iterable[bytes], behind: bytes, *, instead: str) -> bytes:
-    """A body of rows with commas between; SYSTEM_ERROR, and what to ask instead, if it is large."""
+    """A body of rows with commas between; SYSTEM_ERROR, with an alternative, if it is too large."""
     parts = [before]
     size = len(before) + len(behind)
     share = TimeSlice(TURN_SECONDS)
@@ -39,7 +39,7 @@ async def joined(before: bytes, rows: Iterable[bytes], behind: bytes, *, instead
             await asyncio.sleep(0)
             share = TimeSlice(TURN_SECONDS)
     parts.append(behind)
-    # Putting them together is the largest step.
+    # Joining them is the largest step.
     await asyncio.sleep(0)
     return b"".join(parts)
 

@@ -13,21 +13,21 @@ from rockgate.protocol.remoting.codes import ResponseCode
 
 GROUP_CHARS_MAX: Final = 255
 TOPIC_CHARS_MAX: Final = 262
-"""RocketMQ's 127 for a topic; a retry topic is its prefix and a group."""
+"""RocketMQ's limit of 127 for a topic; a retry topic is its prefix and a group."""
 CLIENT_ID_CHARS_MAX: Final = 1_000
 """Address, instance and unit of a client: RocketMQ has no limit, and its own ids have some 50."""
 
 
 def check_group(name: str) -> None:
-    """INVALID_PARAMETER for a group's name that RocketMQ's clients refuse themselves."""
+    """INVALID_PARAMETER for a group name that RocketMQ's clients reject themselves."""
     _check("group name", name, GROUP_CHARS_MAX)
     group_of(name)
 
 
 def group_of(name: str) -> str:
-    """The store's name of a group that is asked about; INVALID_PARAMETER for one with a dot."""
+    """The store's name of a requested group; INVALID_PARAMETER for one with a dot."""
     if "." in name:
-        # It would be the group of another name as well, which only one of both sides says.
+        # It would be mistaken for the group that Kafka has under another name.
         raise Refused(
             ResponseCode.INVALID_PARAMETER,
             f"Group name {name!r} contains a dot; its name in RocketMQ is {to_rocketmq(name)!r}.",
@@ -36,12 +36,12 @@ def group_of(name: str) -> str:
 
 
 def check_topic(name: str) -> None:
-    """The same for a topic that is mentioned and need not be there."""
+    """The same for a topic that need not exist."""
     _check("topic name", name, TOPIC_CHARS_MAX)
 
 
 def check_client_id(client_id: str) -> None:
-    """The same for what a client calls itself."""
+    """The same for a client id."""
     _check("client id", client_id, CLIENT_ID_CHARS_MAX)
 
 

@@ -1,8 +1,8 @@
 """The figures of the broker by name, as `mqadmin brokerStatus` prints them.
 
-A name of RocketMQ's is there if there is such a thing here. There are no thread pools, so nothing
-queues in front of them: instead there is how many answers wait for the disk, and how late the loop
-was last.
+A name of RocketMQ is included if its meaning exists here. There are no thread pools and no queues
+of theirs: instead there is how many responses wait for the disk, and the last delay of the event
+loop.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rockgate.store.api.store import ReadOnlyStore
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _PUT, _FOUND, _MISSED, _GOT = range(4)
-"""Places of the totals whose rates are kept."""
+"""Places of the totals whose rates are measured."""
 _NO_POOL: Final = 2**31 - 1
 """Free buffers of a pool that is not used, as RocketMQ's brokers give it."""
 _FAILED: Final = (

@@ -109,7 +109,7 @@ class StatisticSets:
 
     def _of_group(self, name: str, label: str) -> FoundSeries | None:
         if name == "SNDBCK2DLQ_TIMES":
-            # RocketMQ puts an owner in front of it, which is null, and a kind behind it.
+            # RocketMQ puts an owner before it, which is null, and a kind after it.
             label = label.removeprefix("null@").removesuffix("@SEND_BACK_TO_DLQ")
         topic_name, _, group = label.partition("@")
         topic = self._topic(topic_name)

@@ -1,9 +1,9 @@
 """The labels of a set, of which there is a limited number.
 
-Names come from clients, so a label must not stay for ever, nor may inventing names push out those
-that are in use. When a table is full, a new label takes the place of the one that has not changed
-for longest, unless that changed since the last snapshot; then it is counted without a name, until
-there is room. Labels that have not changed for a day are dropped: all their windows are empty.
+Names come from clients, so a label must not stay forever, nor may invented names evict those that
+are in use. When a table is full, a new label replaces the one that has not changed for longest,
+unless that changed since the last snapshot; then it is counted without a name, until there is room.
+Labels that have not changed for a day are dropped: all their windows are empty.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ LOOPBACK = "127.0.0.1"
 
 
 async def store_host(advertised: Address | None, bound: Address) -> bytes:
-    """The address that every entry carries: clients dial it to view a message by its id.
+    """The address in every entry: clients dial it to view a message by its id.
 
-    Behind a wildcard it is this machine's own address, as far as it knows one.
+    For a wildcard it is this machine's own address, as far as known.
     """
     address = advertised or bound
     if address.is_closed:
@@ -47,7 +47,7 @@ async def _resolved(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 class LocalBroker:
-    """Answers the name server of the same process."""
+    """The broker as the name server of the same process sees it."""
 
     def __init__(
         self, topics: TopicRegistry, *, broker_name: str, advertised: Address | None, bound: Address
@@ -64,7 +64,7 @@ class LocalBroker:
         return str(self._fixed or Address(caller.peer.local.host, self._port))
 
     def topic(self, name: str) -> TopicConfig | None:
-        """One of its topics."""
+        """A topic by name."""
         topic = self._topics.find(name)
         if topic is None or not names.is_visible(topic.name):
             return None
@@ -74,14 +74,14 @@ class LocalBroker:
         return config
 
     def topic_names(self) -> Iterable[str]:
-        """All of them."""
+        """All topics."""
         return (names.to_rocketmq(topic.name) for topic in self._topics)
 
     def system_topic_names(self) -> Iterable[str]:
-        """Those that are RocketMQ's own."""
+        """RocketMQ's system topics."""
         return self._topics.system_names()
 
     def wipe_write(self, is_wiped: bool) -> int:
-        """Show topics as not to be written, or as they are; returns how many there are."""
+        """Remove or restore the write permission of topics; returns how many there are."""
         self._is_wiped = is_wiped
         return sum(1 for _ in self._topics)

@@ -1,6 +1,7 @@
 """Registers the broker with external name servers: periodically, and when topics change.
 
-One task for each name server, because each may be away on its own. Ours needs no telling.
+One task for each name server, because each may be unreachable on its own. Our own name server does
+not need it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Registrar:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, name_servers: list[Address]) -> None:
-        """Begin to register with each."""
+        """Start registering with each."""
         if not name_servers:
             return
         listeners = (self._topics.on_created, self._topics.on_deleted, self._topics.on_altered)
@@ -69,7 +70,7 @@ class Registrar:
             self._tasks.append(asyncio.ensure_future(self._keep_registered(address, changed)))
 
     async def stop(self) -> None:
-        """Unregister from each, as far as it can be reached."""
+        """Unregister from each that can be reached."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -79,10 +80,10 @@ class Registrar:
             event.set()
 
     async def _keep_registered(self, address: Address, changed: asyncio.Event) -> None:
-        # Only here: a server that registers nowhere loads no client.
+        # Imported here: a server that registers nowhere loads no client.
         from rockgate.sdk.client.connection import Link, LinkSettings
 
-        # Dialled again whenever there is something to say, however short ago that failed.
+        # Dialled again for each registration, however recently that failed.
         settings = LinkSettings(dial_timeout_s=ANSWER_SECONDS_MAX, backoff_s=0.0, backoff_max_s=0.0)
         link, was_logged = Link(str(address), settings=settings), False
         try:
@@ -112,7 +113,7 @@ class Registrar:
             await link.close()
 
     async def _pause(self, changed: asyncio.Event) -> None:
-        """Until something changes, or it is time again."""
+        """Until something changes, or the next registration is due."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._every_seconds):
                 await changed.wait()

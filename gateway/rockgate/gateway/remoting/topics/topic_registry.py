@@ -52,7 +52,7 @@ _LEGAL = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
 class TopicRegistry:
-    """Finds, makes and describes topics for RocketMQ's side."""
+    """Finds, creates and describes topics for RocketMQ clients."""
 
     def __init__(
         self, topics: Topics, config: TopicsConfig, *, broker_name: str, cluster_name: str
@@ -82,7 +82,7 @@ class TopicRegistry:
         }
 
     def make_system_topics(self) -> None:
-        """Create those of RocketMQ's own topics that are not there yet."""
+        """Create the missing system topics."""
         news = [
             NewTopic(name=name, queue_count=count, permission=permission, is_internal=True)
             for name, (count, permission) in self._system.items()
@@ -92,17 +92,17 @@ class TopicRegistry:
             self._topics.create_many(news)
 
     def is_system(self, name: str) -> bool:
-        """Whether a name is one of RocketMQ's own topics."""
+        """Whether a name is that of a system topic."""
         return name in self._system or name.startswith(SYSTEM_PREFIX)
 
     def system_names(self) -> list[str]:
-        """RocketMQ's own topics."""
+        """RocketMQ's system topics."""
         return sorted(self._system)
 
     # Finding
 
     def find(self, name: str) -> Topic | None:
-        """A topic by RocketMQ's name; one with a dot names nothing, there as here."""
+        """A topic by RocketMQ's name; a name with a dot is never found."""
         if "." in name:
             return None
         return self._topics.find(names.to_store(name) if "|" in name else name)
@@ -119,7 +119,7 @@ class TopicRegistry:
     def __iter__(self) -> Iterator[Topic]:
         return (topic for topic in self._topics if names.is_visible(topic.name))
 
-    # Making
+    # Creating
 
     def for_send(self, name: str, default_topic: str, queue_count: int) -> Topic:
         """The topic that a send names, created if that is allowed."""
@@ -180,7 +180,7 @@ class TopicRegistry:
             )
 
     def set(self, name: str, read: int, write: int, permission: int) -> Topic:
-        """Make a topic so, or change it to be so."""
+        """Create a topic with these settings, or update it."""
         for what, count in (("readQueueNums", read), ("writeQueueNums", write)):
             if not 0 < count <= QUEUE_COUNT_MAX:
                 raise Refused(
@@ -196,7 +196,7 @@ class TopicRegistry:
         return topic
 
     def set_attributes(self, topic: Topic, attributes: str) -> None:
-        """Take `+message.type=DELAY` and its like; anything else is refused by name."""
+        """Parse attributes such as `+message.type=DELAY`; others are rejected by name."""
         config = dict(topic.config)
         for item in filter(None, attributes.split(",")):
             name, _, value = item.strip().partition("=")
@@ -220,12 +220,12 @@ class TopicRegistry:
 
 
 def is_legal(name: str) -> bool:
-    """Whether RocketMQ's clients could say a topic's name."""
+    """Whether a topic's name is valid in RocketMQ."""
     return len(name.encode()) <= names.NAME_SIZE_MAX and _LEGAL.fullmatch(name) is not None
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that RocketMQ's clients could not say."""
+    """Reject a name that is invalid in RocketMQ."""
     if not is_legal(name):
         raise InvalidTopic(
             f"Topic name {name[:80]!r} is invalid: it must have 1 to "

@@ -1,1 +1,1 @@
-"""The classic group protocol: the machine of one group, its members and its events."""
+"""The classic group protocol: the state machine of one group, its members and its events."""

@@ -1,6 +1,6 @@
 """Events of a group, its answers, and the actions that it requests: values without logic.
 
-A waiter identifies a caller: the machine returns it with the answer and never looks inside.
+A waiter identifies a caller: the state machine returns it with the response and does not use it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rockgate.protocol.kafka.errors import ErrorCode
 
 Waiter: TypeAlias = object
 Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
-"""Assignors that a member knows, best first, each with the member's subscription."""
+"""Assignors that a member supports, in order of preference, each with the member's subscription."""
 
 
 class GroupState(Enum):
@@ -32,7 +32,7 @@ class GroupState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Join:
-    """A client wants to be a member, or to be one again in the next generation."""
+    """A client joins, or rejoins for the next generation."""
 
     waiter: Waiter
     member_id: str
@@ -44,14 +44,14 @@ class Join:
     protocol_type: str
     protocols: Protocols
     needs_id: bool
-    """Whether a client without a member id is sent back with one first (v4)."""
+    """Whether a client without a member id must rejoin with an assigned one (v4)."""
     can_skip: bool
-    """Whether a static leader that rejoins may be answered with its old assignment (v9)."""
+    """Whether a static leader that rejoins may get its previous assignment (v9)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sync:
-    """A member asks for its assignment; the leader brings those of all members."""
+    """A member requests its assignment; the leader sends those of all members."""
 
     waiter: Waiter
     generation: int
@@ -64,7 +64,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberHeartbeat:
-    """A member is alive."""
+    """A heartbeat of a member."""
 
     waiter: Waiter
     generation: int
@@ -74,7 +74,7 @@ class MemberHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """A client asks whether it may commit offsets."""
+    """A client requests to commit offsets."""
 
     waiter: Waiter
     generation: int
@@ -99,7 +99,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """The time set by `Arm` is reached."""
+    """The time set by `Arm` has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Finish:
 Event: TypeAlias = Join | Sync | MemberHeartbeat | Commit | Leave | Wake | Finish
 
 
-# Answers
+# Responses
 
 
 class Listed(NamedTuple):
@@ -122,7 +122,7 @@ class Listed(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The answer to Join."""
+    """The response to Join."""
 
     code: ErrorCode
     member_id: str
@@ -135,7 +135,7 @@ class Joined(NamedTuple):
 
 
 class Synced(NamedTuple):
-    """The answer to Sync."""
+    """The response to Sync."""
 
     code: ErrorCode
     protocol_type: str | None = None
@@ -144,7 +144,7 @@ class Synced(NamedTuple):
 
 
 Left: TypeAlias = list[ErrorCode]
-"""The answer to Leave, in the order of the leavers."""
+"""The response to Leave, in the order of the leavers."""
 Answer: TypeAlias = Joined | Synced | ErrorCode | Left
 """Heartbeat and Commit are answered with a code."""
 
@@ -153,20 +153,20 @@ Answer: TypeAlias = Joined | Synced | ErrorCode | Left
 
 
 class Reply(NamedTuple):
-    """Tell a waiter its answer."""
+    """Respond to a waiter."""
 
     waiter: Waiter
     answer: Answer
 
 
 class Arm(NamedTuple):
-    """Send Wake at this time, and not at the one named before."""
+    """Send Wake at this time, instead of the one set before."""
 
     at_ms: int
 
 
 class Save(NamedTuple):
-    """Write down what the group is now, before any reply of the same event is sent."""
+    """Save the group, before any reply of the same event is sent."""
 
 
 Effect: TypeAlias = Reply | Arm | Save
@@ -182,22 +182,22 @@ class Outbox:
         self._armed_ms = NEVER_MS
 
     def begin(self, *, is_woken: bool) -> list[Effect]:
-        """Forget the effects of the event before; one that woke the group used its alarm up."""
+        """Drop the effects of the previous event; a Wake has used up its alarm."""
         self.effects = []
         if is_woken:
             self._armed_ms = NEVER_MS
         return self.effects
 
     def reply(self, waiter: Waiter, answer: Answer) -> None:
-        """Tell a waiter its answer."""
+        """Respond to a waiter."""
         self.effects.append(Reply(waiter, answer))
 
     def save(self) -> None:
-        """Write the group down."""
+        """Save the group."""
         self.effects.append(Save())
 
     def arm(self, at_ms: int) -> None:
-        """Be woken at this time, unless that is to happen earlier anyway."""
+        """Wake the group at this time, unless an earlier one is set."""
         if at_ms < self._armed_ms:
             self._armed_ms = at_ms
             self.effects.append(Arm(at_ms))

@@ -40,7 +40,7 @@ from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 
 NEW_MEMBER_MS: Final = 300_000
-"""How long one waits for its first generation: it has no generation to send heartbeats for."""
+"""How long a member waits for its first generation: it cannot send heartbeats yet."""
 _OK: Final = ErrorCode.NONE
 
 
@@ -56,7 +56,8 @@ class ClassicGroup:
         self.protocol_name: str | None = None
         self.members = Members()
         self.pending: dict[str, int] = {}
-        """Member ids given to clients that have not joined with them yet, and when they expire."""
+        """Member ids assigned to clients that have not joined with them yet, and when they expire.
+        """
         self._unsynced: set[str] = set()
         self._join_window = JoinWindow()
         self._sync_until_ms = NEVER_MS
@@ -126,7 +127,7 @@ class ClassicGroup:
         if not join.member_id:
             return _OK
         if join.member_id in self.pending:
-            # A static member is never sent away for an id.
+            # A static member never has to rejoin with an assigned id.
             return _OK if join.instance_id is None else ErrorCode.UNKNOWN_MEMBER_ID
         return self.members.check(join.member_id, join.instance_id)
 
@@ -147,7 +148,7 @@ class ClassicGroup:
             self._admit(join, member_id)
 
     def _admit(self, join: Join, member_id: str) -> None:
-        """Let a new member in."""
+        """Add a new member."""
         self.pending.pop(member_id, None)
         member = Member.joining(member_id, join)
         member.deadline_ms = self._now_ms + NEW_MEMBER_MS
@@ -160,21 +161,21 @@ class ClassicGroup:
         self._changed()
 
     def _rejoin(self, join: Join, member: Member) -> None:
-        """A member joins again."""
+        """A member rejoins."""
         is_same = member.protocols == join.protocols
-        # A leader that joins again has seen something that the assignment should follow.
+        # A leader that rejoins has seen a change that the assignment should follow.
         is_leading = self.state is GroupState.STABLE and self.members.leader == member.id
         if self.state is GroupState.PREPARING or is_leading or not is_same:
             self.members.update(member, join)
             self._await_join(member, join.waiter)
             self._changed()
             return
-        # The answer to its first join was lost, or it only wants to be sure.
+        # The response to its first join was lost, or it only checks.
         self._touch(member)
         self._out.reply(join.waiter, self._joined(member, self.state is GroupState.COMPLETING))
 
     def _replace(self, join: Join, member: Member, member_id: str) -> None:
-        """A static member is back and gets its place again, under another id."""
+        """A static member has returned and takes over its place under a new id."""
         old_id, old_leader = member.id, self.members.leader
         self._end_waits(member, ErrorCode.FENCED_INSTANCE_ID)
         self.members.rename(member, member_id)
@@ -188,7 +189,7 @@ class ClassicGroup:
             is_skipping = join.can_skip and self.members.leader == member_id
             joined = self._joined(member, is_skipping)._replace(is_skipping=is_skipping)
             if not join.can_skip:
-                # If it were named the leader, it would compute a new assignment.
+                # As the leader it would compute a new assignment.
                 joined = joined._replace(leader=old_leader or "")
             self._out.reply(join.waiter, joined)
             return
@@ -201,7 +202,7 @@ class ClassicGroup:
             self._out.reply(before, Joined(ErrorCode.REBALANCE_IN_PROGRESS, member.id))
 
     def _changed(self) -> None:
-        """The members are others than before: begin a new generation, or perhaps complete one."""
+        """The membership has changed: begin a new generation, or perhaps complete one."""
         if self.state is not GroupState.PREPARING:
             self._prepare()
         elif not self._join_window.is_first:
@@ -235,7 +236,7 @@ class ClassicGroup:
             if member.join is None and member.instance_id is None:
                 self.members.remove(member)
         if self.members and not self.members.elect():
-            # All are static and none is back: one of them comes, or their sessions end.
+            # All are static and none has returned: one of them returns, or their sessions expire.
             self._join_window.begin(self._now_ms, self.members.rebalance_ms)
             self._out.arm(self._join_window.until_ms)
             return
@@ -305,7 +306,7 @@ class ClassicGroup:
                 self._touch(member)
                 self._out.reply(waiter, events.Synced(code) if code else self._synced(member))
 
-    # Living, committing, leaving, dying
+    # Heartbeats, commits, leaving, expiry
 
     def _beat(self, beat: events.MemberHeartbeat) -> ErrorCode:
         code = self._check(beat)
@@ -394,6 +395,6 @@ class ClassicGroup:
             self._out.reply(waiter, events.Synced(code))
 
     def _touch(self, member: Member) -> None:
-        """A member is alive."""
+        """Extend the session of a member."""
         member.deadline_ms = self._now_ms + member.session_ms
         self._out.arm(member.deadline_ms)

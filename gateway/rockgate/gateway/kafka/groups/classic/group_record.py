@@ -1,8 +1,8 @@
-"""What is written down of a group, so that a restart goes unnoticed by its members.
+"""The saved state of a group, so that its members do not notice a restart.
 
-A group is written when its leader has brought the assignment, when a static member has come back
-and when the last member has left; never while members join. What is written is the last stable
-generation, or an empty one.
+A group is saved when its leader has sent the assignment, when a static member has returned and when
+the last member has left; never while members join. The last stable generation is saved, or an empty
+one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from rockgate.gateway.kafka.groups.classic.members import Member
 
 CLASSIC: Final = "classic"
 SAVED_SIZE_MAX: Final = 1_000_000
-"""A larger group is written without its members: after a restart they join again."""
+"""A larger group is saved without its members: after a restart they rejoin."""
 
 
 class SavedMember(msgspec.Struct, array_like=True, frozen=True):
-    """One member as it is written down."""
+    """One member as saved."""
 
     member_id: str
     instance_id: str | None
@@ -45,7 +45,7 @@ class SavedMember(msgspec.Struct, array_like=True, frozen=True):
         )
 
     def member(self) -> Member:
-        """The member again."""
+        """The member of a record."""
         member = Member(
             member_id=self.member_id,
             instance_id=self.instance_id,
@@ -61,7 +61,7 @@ class SavedMember(msgspec.Struct, array_like=True, frozen=True):
 
 
 class SavedGroup(msgspec.Struct, array_like=True, frozen=True):
-    """One group as it is written down."""
+    """One group as saved."""
 
     kind: str
     generation: int

@@ -1,4 +1,4 @@
-"""How long a group waits for its members to join, before it continues with those that have.
+"""How long a group waits for its members to join, before it continues with those that did.
 
 The members of an existing group have the rebalance timeout of the slowest. A group
 that was empty waits a short while for more members, because each that came later would cost a
@@ -13,7 +13,7 @@ NEVER_MS: Final = 1 << 62
 
 
 class JoinWindow:
-    """The time for joining. At most one is under way."""
+    """The time to join. At most one is active."""
 
     __slots__ = ("_delay_ms", "_has_newcomer", "_left_ms", "is_first", "until_ms")
 
@@ -34,16 +34,16 @@ class JoinWindow:
         self._has_newcomer = False
 
     def begin(self, now_ms: int, rebalance_ms: int) -> None:
-        """Members are to join again."""
+        """Members have to rejoin."""
         self.is_first = False
         self.until_ms = now_ms + rebalance_ms
 
     def note_newcomer(self) -> None:
-        """One more has come."""
+        """Another member has joined."""
         self._has_newcomer = self.is_first
 
     def is_extended(self, now_ms: int) -> bool:
-        """Time is up: whether to wait as long again, because more have come meanwhile."""
+        """The time is over: whether to wait as long again, because more have joined meanwhile."""
         if not (self.is_first and self._has_newcomer and self._left_ms > 0):
             return False
         delay_ms = min(self._delay_ms, self._left_ms)

@@ -1,6 +1,6 @@
 """The members of one group: who they are, which protocols they share, who leads.
 
-It knows nothing of states or time; the group's machine does.
+States and time are left to the group's state machine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from rockgate.gateway.kafka.groups.classic.events import Join, Protocols, Waiter
 from rockgate.protocol.kafka.errors import ErrorCode
 
 REBALANCE_MS_MIN: Final = 1_000
-"""Members that ask for less time to join again get this much, or a group would spin."""
+"""Minimum time to rejoin, or a group would rebalance continuously."""
 
 
 class Member:
@@ -59,7 +59,7 @@ class Member:
         self.is_new = True
         """Whether it has not been in a generation yet."""
         self.deadline_ms = 0
-        """When it is taken for dead; does not count while it waits for others."""
+        """When its session expires; does not count while it waits for others."""
 
     @classmethod
     def joining(cls, member_id: str, join: Join) -> Member:
@@ -76,7 +76,7 @@ class Member:
 
     @property
     def is_watched(self) -> bool:
-        """Whether its deadline counts: one that waits for others cannot send heartbeats."""
+        """Whether its session can expire: one that waits for others cannot send heartbeats."""
         return self.is_new or (self.join is None and self.sync is None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
@@ -88,7 +88,7 @@ class Member:
 
 
 class Members:
-    """All members of a group, in the order they came."""
+    """All members of a group, in order of joining."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Member] = {}
@@ -116,11 +116,11 @@ class Members:
         return self._by_id[member_id]
 
     def static_id(self, instance_id: str) -> str | None:
-        """The member id that an instance id has now."""
+        """The current member id of an instance id."""
         return self._static.get(instance_id)
 
     def add(self, member: Member) -> None:
-        """Take a member in; the first one leads."""
+        """Add a member; the first one becomes the leader."""
         self._by_id[member.id] = member
         if member.instance_id is not None:
             self._static[member.instance_id] = member.id
@@ -129,7 +129,7 @@ class Members:
             self.leader = member.id
 
     def remove(self, member: Member) -> None:
-        """Remove a member without a waiter; if it was the leader, the next in line is."""
+        """Remove a member without a waiter; if it was the leader, the next one becomes it."""
         assert member.join is None and member.sync is None, "waiters are resolved first"
         del self._by_id[member.id]
         if member.instance_id is not None and self._static.get(member.instance_id) == member.id:
@@ -139,7 +139,7 @@ class Members:
             self.leader = next(iter(self._by_id), None)
 
     def rename(self, member: Member, member_id: str) -> None:
-        """Give a static member that came back its new id."""
+        """Give a static member that has returned its new id."""
         del self._by_id[member.id]
         if self.leader == member.id:
             self.leader = member_id
@@ -165,7 +165,7 @@ class Members:
                 del self._support[name]
 
     def check(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        """Whether this is a member, and if it is static, the one that has the instance id now."""
+        """Whether this is a member and, if static, the current one of its instance id."""
         if instance_id is None:
             return ErrorCode.NONE if member_id in self._by_id else ErrorCode.UNKNOWN_MEMBER_ID
         known = self._static.get(instance_id)
@@ -176,7 +176,7 @@ class Members:
     # Protocols
 
     def support(self, join: Join, protocol_type: str) -> bool:
-        """Whether one who joins is of their kind, and knows a protocol that all of them know."""
+        """Whether a joining client has the group's protocol type, and a protocol that all support."""
         count = len(self._by_id)
         if not count:
             return bool(join.protocol_type and join.protocols)
@@ -187,8 +187,8 @@ class Members:
     def vote(self) -> str:
         """The protocol of the next generation.
 
-        Of those that all members know each member votes for the one it likes best. Between
-        equals the leader's order decides.
+        Of those that all members support each member votes for its preferred one. On a tie the
+        leader's order decides.
         """
         count = len(self._by_id)
         votes = {name: 0 for name, known in self._support.items() if known == count}
@@ -202,14 +202,17 @@ class Members:
         return max(order, key=lambda name: votes[name])
 
     def assign(self, assignments: Mapping[str, bytes]) -> None:
-        """Give each member what the leader has for it; nothing to those it left out."""
+        """Set each member's assignment from the leader; empty for those that it omitted."""
         for member in self._by_id.values():
             member.assignment = assignments.get(member.id, b"")
 
     # Joining
 
     def has_room(self, join: Join, is_preparing: bool, count_max: int) -> bool:
-        """Whether one more may join; while members gather, the first to come have the places."""
+        """Whether another member may join;
+
+        during a rebalance, the first to rejoin have the places.
+        """
         member_id = join.member_id
         if not member_id and join.instance_id is not None:
             member_id = self._static.get(join.instance_id, "")
@@ -233,7 +236,7 @@ class Members:
 
     @property
     def rebalance_ms(self) -> int:
-        """How long the slowest may take to join again."""
+        """The largest rebalance timeout of the members."""
         slowest = max((member.rebalance_ms for member in self._by_id.values()), default=0)
         return max(slowest, REBALANCE_MS_MIN) if self._by_id else 0
 
