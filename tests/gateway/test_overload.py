@@ -114,7 +114,7 @@ def ask_produce(client: RawClient) -> None:
 
 
 def produced(client: RawClient, count: int) -> list[producing.ProduceResponse]:
-    """The responses to so many requests, which may arrive together."""
+    """The responses to that many requests, which may arrive together."""
     answers: list[producing.ProduceResponse] = []
     while len(answers) < count:
         data = client.socket.recv(1 << 16)

@@ -32,8 +32,10 @@ class Attachments(TypedDict, total=False):
     on_flushed: Callable[[int], None]
     """Called with the flushed position after every flush: more of sync queues is visible."""
     on_stalled: Callable[[bool], None]
-    """Called when appends have to wait for a file or for pages, and when they need not any more;
-    once it is attached, an append that must not wait is rejected as busy."""
+    """Called when appends have to wait for a file or for pages, and when they no longer have to;
+
+    once it is attached, an append that must not wait is rejected as busy.
+    """
     on_synced: Callable[[float], None]
     """Called with the duration of each fsync, on the thread that waited for it."""
     keys_later: Callable[[Callable[[], None]], object]

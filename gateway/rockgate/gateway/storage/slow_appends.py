@@ -1,7 +1,7 @@
 """Slow appends: requests that spent over half a second on appending are counted and logged.
 
-Dispatch measures every request anyway and reports only those that took so long, so an ordinary
-append costs one comparison more. Waiting for the disk counts; flushing and replication do not.
+Dispatch measures every request anyway and reports only the slow ones, so an ordinary append costs
+one comparison more. Waiting for the disk counts; flushing and replication do not.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 An error would make a plain producer send its batches again in another order. So while the store is
 stalled, a Produce is held before it is handled: nothing behind it on its connection is started, and
-since that leaves requests over, nothing more is read from it. Once the store goes on, it is handled
-as usual, and its response has a throttle time, so that clients do not return all at once.
+since that leaves requests over, nothing more is read from it. Once the store continues, it is
+handled as usual, and its response has a throttle time, so that clients do not return all at once.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class HeldProduce:
         swap: Callable[[bool], None],
         on_appended: Callable[[float], None],
     ) -> None:
-        """`swap` has this called instead of the handler, or the handler again.
+        """`swap` replaces the handler with this, or restores it.
 
-        `on_appended` is told how many seconds each append took.
+        `on_appended` is called with the seconds that each append took.
         """
         self._handler = handler
         self._clock = clock
@@ -45,11 +45,11 @@ class HeldProduce:
         self._on_appended = on_appended
         self._turns: deque[tuple[asyncio.Future[None], Peer]] = deque()
         self._is_stalled = False
-        # Of the next look at clients while something is held; None while nothing is.
+        # The timer of the next check of clients while requests are held; None while none are.
         self._timer: Timer | None = None
 
     def stalled(self, is_stalled: bool) -> None:
-        """The store is stalled, or not any more."""
+        """The store is stalled, or has resumed."""
         self._is_stalled = is_stalled
         if not is_stalled:
             self._step()
@@ -58,7 +58,7 @@ class HeldProduce:
             self._swap(True)
 
     def stop(self) -> None:
-        """Look at nobody any more: the listener is closed."""
+        """Stop checking clients: the listener is closed."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -90,13 +90,13 @@ class HeldProduce:
                 response = await response
         finally:
             turn.cancel()
-            # The session goes on with the requests behind this one when it has the response.
+            # The session continues with the next requests when it has the response.
             peer.reading_count -= 1
         peer.throttle_ms = max(peer.throttle_ms, min(held_ms, THROTTLE_MS_MAX))
         return response
 
     def _step(self) -> None:
-        """Let some of what is held go on, in the order it came."""
+        """Release some held requests, in order of arrival."""
         if self._is_stalled or self._timer is None:
             return
         for _ in range(min(STEP_COUNT, len(self._turns))):

@@ -1,4 +1,4 @@
-"""Slow groups: with `overload.slow_groups`, one too far behind is not allowed to consume any more.
+"""Slow groups: with `overload.slow_groups`, a group that is too far behind may not consume.
 
 RocketMQ's `disableConsumeIfConsumerReadSlowly`. Reading far behind evicts what others read from the
 page cache, so an operator may prefer to stop such a group. Its settings are changed as an
@@ -72,7 +72,7 @@ class SlowGroups:
         return False
 
     def _look(self) -> Iterator[None]:
-        """Look at every queue of every group with members, pausing after each."""
+        """Check every queue of every group with members, pausing after each."""
         for group in self._clients.consumer_groups():
             yield
             for topic_id in self._progress.topics_of(group.name):

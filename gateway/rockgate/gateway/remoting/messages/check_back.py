@@ -29,7 +29,7 @@ RETRY_MS: Final = 10_000
 
 
 class CheckBacks:
-    """Watches the time of undecided half messages. Stepped by the upkeep."""
+    """Schedules the checks of undecided half messages. Stepped by the upkeep."""
 
     def __init__(
         self,
@@ -53,12 +53,13 @@ class CheckBacks:
         self.check_count = 0
         self._trusted_time = TrustedTime(clock)
         wall_ms, now_ms = clock.now_ms(), clock.monotonic_ms()
-        # Whatever the clock was when it was written: not before now, nor later than all of it.
+        # Whatever the clock was when it was written: not before now, nor later than a whole
+        # interval.
         self._due = [
             (now_ms + min(max(self.next_ms(half) - wall_ms, 0), self._wait_ms(half)), half.offset)
             for half in undecided.all()
         ]
-        """When to ask about which, monotonic: a clock that is set moves nothing."""
+        """When to check which, monotonic: setting the clock has no effect."""
         heapify(self._due)
         halves.on_prepared.append(self.watch)
 
@@ -67,13 +68,13 @@ class CheckBacks:
         self._config = config
 
     def watch(self, half: Half) -> None:
-        """Ask about a half message when its time has come."""
+        """Schedule the check of a half message."""
         heappush(self._due, (self._clock.monotonic_ms() + self._wait_ms(half), half.offset))
 
     def step(self) -> bool:
-        """Ask about those that are due, a few of them; say whether there are more.
+        """Check some of those that are due; returns whether there are more.
 
-        One that fails holds up no other; the first error is raised when all have had their turn.
+        One that fails blocks no other; the first error is raised when all have been tried.
         """
         now_ms = self._clock.monotonic_ms()
         failed: Exception | None = None
@@ -82,7 +83,7 @@ class CheckBacks:
             if not self._due or self._due[0][0] > now_ms:
                 has_more = False
                 break
-            # It stays where it is until it was seen to: what fails is tried again.
+            # It stays in place until it was handled: a failure is retried.
             offset = self._due[0][1]
             try:
                 next_ms = self._see_to(offset, now_ms)
@@ -105,12 +106,12 @@ class CheckBacks:
         return now_ms + self._config.check_interval_ms
 
     def next_ms(self, half: Half) -> int:
-        """Return when a half message is asked about next, as the times in the log say."""
+        """Return the next check of a half message, by the times in the log."""
         since_ms = half.checked_ms if half.check_count else half.prepared_ms
         return since_ms + self._wait_ms(half)
 
     def _wait_ms(self, half: Half) -> int:
-        """Return how long a half message is left alone, after it came or after it was checked."""
+        """Return the time until the first or the next check of a half message."""
         if half.check_count:
             return self._config.check_interval_ms
         return self._config.immune_ms if half.immune_ms < 0 else half.immune_ms
@@ -131,11 +132,11 @@ class CheckBacks:
         fields, body = self._question(half)
         caller.send_oneway(RequestCode.CHECK_TRANSACTION_STATE, fields, body)
         self.check_count += 1
-        # Counted once it is on its way; a crash in between asks once more than is counted.
+        # Counted once it is sent; after a crash in between there is one check more than counted.
         self._journal.append_state(HALF_TOPIC, encode(Checked(half.offset)))
 
     def _producer(self, group: str) -> Caller | None:
-        """A live producer of a group, each in turn."""
+        """A connected producer of a group, in rotation."""
         living = [each.caller for each in self._clients.producers(group) if each.caller.is_open]
         if not living:
             return None

@@ -56,7 +56,7 @@ from rockgate.store.api.topics import Topic, TopicLookup
 from rockgate.store.errors import UnknownTopic
 
 WAITING_MARKS: Final = DELAYING | {REAL_TOPIC, REAL_QUEUE_ID}
-"""Properties of a message that waits; it is delivered without them."""
+"""Properties of a delayed message; it is delivered without them."""
 _REAL_TOPIC: Final = REAL_TOPIC.encode()
 _REAL_QUEUE: Final = REAL_QUEUE_ID.encode()
 _LEFT_OUT: Final = frozenset(name.encode() for name in (*WAITING_MARKS, "WAIT", ""))
@@ -66,7 +66,7 @@ PRESERVED_FLAGS: Final = CLIENT_FLAGS | BORN_HOST_V6 | TRANSACTION_ROLLBACK
 
 
 class Delays:
-    """Takes delayed messages, and makes of them what is delivered."""
+    """Stores delayed messages, and converts them for delivery."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Delays:
         self._delay_ms_max = delay_ms_max
 
     def take(self, incoming: Incoming) -> Taken:
-        """Append a message that waits; its answer names the queue that was asked for."""
+        """Append a delayed message; the response names the requested queue."""
         header, host = incoming.header, incoming.caller.peer.host
         draft = Draft(
             topic=b"",
@@ -112,7 +112,7 @@ class Delays:
         return self.append(incoming.queue, draft)
 
     def append(self, queue: Queue, draft: Draft) -> Taken:
-        """Append a message for its queue, at once or to wait for the time that it asks for."""
+        """Append a message to its queue, immediately or delayed as it requests."""
         intakes = self.place(queue, draft)
         done = self._appender.group(intakes)
         appended = done[0]._replace(queue_id=queue.queue_id)
@@ -123,7 +123,7 @@ class Delays:
         return appended
 
     def place(self, queue: Queue, draft: Draft) -> list[Intake]:
-        """Return how a message is appended: to its queue at once, or where it waits until due."""
+        """Return how a message is appended: to its queue, or where it is delayed."""
         if classify(0, draft.properties) is not MessageKind.DELAYED:
             return [Intake(queue, draft)]
         properties = parse_properties(draft.properties)
@@ -143,7 +143,7 @@ class Delays:
         return self._deliveries.intakes(waiting, marked, [(0, when)])
 
     def _time(self, properties: dict[str, str]) -> int | None:
-        """Return for a schedule when a message is to be delivered; None if it does not say."""
+        """Return when a message is due, for a schedule; None if it is not delayed."""
         now_ms = self._deliveries.now_ms()
         delay_ms: int | None = None
         if (seconds := _number(properties, TIMER_DELAY_S)) is not None:
@@ -171,7 +171,7 @@ class Delays:
         return queues[index % len(queues)]
 
     def recall(self, topic: str, unique_key: str, offset: int) -> bool:
-        """Take a message back that waits for a time; False if it does not, or is another one."""
+        """Recall a message that is delayed to a time; False if it is not, or is another one."""
         queue = self._queue(TIMES_TOPIC, 0)
         if not self._schedule.is_waiting(queue.topic_id, queue.queue_id, offset):
             return False
@@ -186,11 +186,11 @@ class Delays:
         return self._schedule.recall(queue.topic_id, queue.queue_id, offset)
 
     def redeliver(self, found: Slice, offset: int) -> Intake:
-        """Return what a message that waited becomes; UnknownTopic if its topic is gone."""
+        """Return a delayed message as it is delivered; UnknownTopic if its topic was deleted."""
         view = found.entry
         entry = envelope.read(view)
         properties = envelope.properties_of(view, entry)
-        # Tens of thousands may be due in a second: properties that stay are not parsed.
+        # Tens of thousands may be due in a second: unchanged properties are not parsed.
         remaining: list[bytes] = []
         left_out: dict[bytes, bytes] = {}
         for part in properties.split(b"\x02"):
@@ -219,12 +219,12 @@ class Delays:
         return _new(Intake, (self._target(*target, entry), draft))
 
     def _is_older(self, entry: envelope.Entry, topic: Topic) -> bool:
-        """Whether an entry that was moved was stored before its topic was made."""
+        """Whether a moved entry is older than its topic."""
         made_ms = self._lookup.stored_ms(topic.created_position)
         return made_ms is not None and entry.store_ms < made_ms
 
     def _target(self, name: bytes, number: bytes, entry: envelope.Entry) -> Queue:
-        """Return the queue that a message is for; UnknownTopic if its topic is gone."""
+        """Return the destination queue of a message; UnknownTopic if its topic was deleted."""
         text = name.decode("utf-8", "replace")
         topic = self._topics.get(text)
         if entry.position < topic.created_position or (
@@ -242,7 +242,7 @@ def _number(properties: dict[str, str], name: str) -> int | None:
     text = properties.get(name)
     if text is None:
         return None
-    # Python's int takes more than Java's long does: spaces, underscores, other digits.
+    # Python's int accepts more than Java's long: spaces, underscores, other digits.
     if not _NUMBER.fullmatch(text):
         raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{name} {text[:40]!r} is not a number.")
     return int(text)

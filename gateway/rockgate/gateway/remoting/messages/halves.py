@@ -47,7 +47,7 @@ IMMUNE_SECONDS_MAX: Final = 366 * 86_400
 _REAL_TOPIC: Final = REAL_TOPIC.encode()
 _REAL_QUEUE: Final = REAL_QUEUE_ID.encode()
 _REAL_PLACE: Final = b"%%b%b\x01%%b\x02%b\x01%%d\x02" % (_REAL_TOPIC, _REAL_QUEUE)
-"""How the place where it belongs is put behind the properties of a half message."""
+"""How the destination is appended to the properties of a half message."""
 _MARKS: Final = frozenset((_REAL_TOPIC, _REAL_QUEUE, PREPARED_MARK))
 """Properties of a half message that is not delivered yet."""
 _MESSAGES: Final = MESSAGES.decode()
@@ -80,7 +80,7 @@ class Committed(NamedTuple):
 
 
 class Halves:
-    """Takes half messages and carries out what is decided of them."""
+    """Stores half messages and carries out their decisions."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Halves:
         durability: Durability,
         place: Place = lambda queue, draft: [Intake(queue, draft)],
     ) -> None:
-        """Take half messages; `place` says where one that is committed goes."""
+        """`place` returns where a committed message is appended."""
         self._topics = topics
         self._queues = queues
         self._reader = reader
@@ -102,15 +102,15 @@ class Halves:
         self._durability = durability
         self._place = place
         self.on_prepared: list[Callable[[Half], None]] = []
-        """Notified of every half message that is stored: its check is to be scheduled."""
+        """Called with every stored half message, to schedule its check."""
         self.ended_counts = dict.fromkeys(Outcome, 0)
         self._recent: dict[int, Draft] = {}
         """The newest by offset; `prepared_offset` is where each was appended."""
 
-    # Taking
+    # Storing
 
     def prepare(self, incoming: Incoming) -> Taken:
-        """Append a half message, which is not visible; its offset identifies it from now on."""
+        """Append a half message, which is not visible; its offset identifies it."""
         queue = self._queue()
         header, host = incoming.header, incoming.caller.peer.host
         real, properties = incoming.queue, incoming.properties
@@ -162,7 +162,7 @@ class Halves:
         return Committed(done.offset, queue.is_sync or waiting.is_sync)
 
     def roll_back(self, offset: int, group: str) -> bool:
-        """Let a half message never be delivered; False if it was decided before."""
+        """Roll a half message back; False if it was decided before."""
         if self._undecided(offset, group) is None:
             return False
         self._append(Decided(offset, Outcome.ROLLED_BACK))
@@ -171,7 +171,7 @@ class Halves:
         return True
 
     def give_up(self, half: Half) -> None:
-        """Move a half message that stays undecided to where it can be inspected."""
+        """Move a half message that remains undecided to where it can be inspected."""
         stored = self.read(half.offset)
         queue = self._queues.of(self._topics.get(CHECKED_OUT_TOPIC).id)[0]
         decided = _state(encode(Decided(half.offset, Outcome.GIVEN_UP)))
@@ -186,7 +186,7 @@ class Halves:
         )
 
     def resume(self, view: memoryview) -> Half:
-        """Store what was given up as a half message again; it is checked from the start."""
+        """Store a discarded message as a half message again; its checks start over."""
         stored = _stored(view)
         group = get_property(stored.properties, GROUP)
         if group is None or get_property(stored.properties, _REAL_TOPIC) is None:
@@ -265,7 +265,7 @@ def _state(body: bytes) -> Intake:
 
 
 def _delivered(properties: bytes) -> tuple[bytes, str, int]:
-    """Return what is delivered of a half message's properties, and its real topic and queue."""
+    """Return a half message's properties for delivery, and its real topic and queue."""
     topic, queue_id = b"", b"0"
     remaining = []
     for part in properties.split(b"\x02"):
@@ -306,7 +306,7 @@ def _draft(stored: Draft, queue: Queue, properties: bytes, transaction: int) -> 
 
 
 def _immunity(properties: bytes) -> int:
-    """How old a message must be for its first check, by its own word; -1 if it says nothing."""
+    """The age for a message's first check by its own property; -1 without one."""
     if IMMUNITY not in properties:
         return -1
     text = get_property(properties, IMMUNITY)

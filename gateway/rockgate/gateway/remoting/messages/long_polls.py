@@ -12,11 +12,11 @@ from typing import Final
 from rockgate.gateway.remoting.server.caller import Caller
 
 POLL_BYTES: Final = 3_000
-"""What a pull that waits holds besides its request."""
+"""Memory of a suspended pull besides its request."""
 
 
 class LongPolls:
-    """The pulls that wait, counted."""
+    """Counts suspended pulls."""
 
     def __init__(self, connection_max: int, bytes_max: int) -> None:
         self._connection_max = connection_max
@@ -24,10 +24,10 @@ class LongPolls:
         self._counts: dict[Caller, int] = {}
         self.count = 0
         self.size = 0
-        """Bytes that all of them hold, about."""
+        """Approximate memory of all of them."""
 
     def begin(self, caller: Caller, request_bytes: int) -> str | None:
-        """Let one wait, or say why it may not; one that waits is ended by `end`."""
+        """Admit a pull, or return why it may not be suspended; `end` releases it."""
         count = self._counts.get(caller, 0)
         if count >= self._connection_max:
             return (

@@ -34,7 +34,7 @@ from rockgate.store.api.queues import Queue
 from rockgate.store.api.read import Reader, Slice
 
 ROUNDS_MAX = 64
-"""Runs and batches that one pull may be put together from."""
+"""Maximum number of runs and batches in the response to a pull."""
 
 
 class Pulled(NamedTuple):
@@ -51,12 +51,12 @@ class Pulled(NamedTuple):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether more may come if one waits."""
+        """Whether more may come after waiting."""
         return self.code == ResponseCode.PULL_NOT_FOUND
 
 
 class Puller:
-    """Reads queues for RocketMQ's side."""
+    """Reads queues for RocketMQ clients."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Puller:
         self.hit_count = 0
         """Reads that found something."""
         self.miss_count = 0
-        """Reads that did not: at the end, outside of the queue, or nothing was wanted."""
+        """Reads that found none: at the end, outside of the queue, or nothing matched."""
         self.longest_seconds = 0.0
         """The longest read so far, including what had to be loaded for it."""
         self.last_seconds = 0.0
@@ -83,7 +83,7 @@ class Puller:
         self._cold_reads = cold_reads
 
     def end(self, queue: Queue) -> int:
-        """The offset behind the last that readers may see."""
+        """The offset after the last that readers may see."""
         high_watermark = self._reader.high_watermark(queue)
         if not self._transactional:
             return high_watermark
@@ -92,7 +92,7 @@ class Puller:
     def pull(
         self, queue: Queue, offset: int, wanted: Filter, count_max: int, size_max: int
     ) -> Pulled | Awaitable[Pulled]:
-        """What there is now; an awaitable if something must be loaded or opened first."""
+        """The available messages; an awaitable if something must be loaded or opened first."""
         began = self._now()
         start, end = queue.log_start, self.end(queue)
         if not start <= offset < end:
@@ -120,7 +120,7 @@ class Puller:
         asked: tuple[Queue, int, Filter, int, int, list[Place], list[Slice]],
         began: float,
     ) -> Pulled:
-        # The inner coroutine is made here: this one may be closed without having begun.
+        # The inner coroutine is created here: this one may be closed without having begun.
         return self._counted(await self._pull_later(*asked), began)
 
     async def _pull_later(
@@ -156,7 +156,7 @@ class Puller:
         cold: list[Place],
         heavy: list[Slice],
     ) -> Pulled:
-        """Put an answer together from runs of messages and from batches."""
+        """Assemble a response from runs of messages and from batches."""
         buffers: list[Buffer] = []
         size = count = 0
         at = offset
@@ -228,7 +228,7 @@ class Puller:
 
 
 def outside(offset: int, start: int, end: int) -> Pulled:
-    """The answer for an offset at which there is nothing."""
+    """The response for an offset without messages."""
     moved, nothing = ResponseCode.PULL_OFFSET_MOVED, ResponseCode.PULL_NOT_FOUND
     if start == end and offset == start:
         code, remark, following = nothing, b"NO_MESSAGE_IN_QUEUE", start

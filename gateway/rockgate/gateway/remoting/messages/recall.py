@@ -19,7 +19,7 @@ _TIMES: Final = (*FROM_NOW, *AT)
 
 
 class Handle(NamedTuple):
-    """What a handle says."""
+    """A decoded handle."""
 
     topic: str
     unique_key: str
@@ -27,7 +27,7 @@ class Handle(NamedTuple):
 
 
 def make_handle(topic: str, broker: str, properties: str, offset: int, store_ms: int) -> str | None:
-    """Return the handle of a message that was sent; None if it does not wait for a time."""
+    """Return the handle of a message; None if it is not delayed to a time."""
     if not any(name in properties for name in _TIMES):
         return None
     found = parse_properties(properties.encode("utf-8", "surrogatepass"))
@@ -40,7 +40,7 @@ def make_handle(topic: str, broker: str, properties: str, offset: int, store_ms:
 
 
 def read_handle(text: str) -> Handle | None:
-    """Return what a handle says; None if it is not one of ours."""
+    """Decode a handle; None if it is not one of ours."""
     if len(text) > SIZE_MAX:
         return None
     try:

@@ -46,14 +46,14 @@ FIRST_LEVEL: Final = 3
 """The delay level of the first retry; each further one has the next."""
 TIMES_MAX: Final = 2**31 - 1
 OF_THE_LOG: Final = frozenset((TOPIC_ID.decode(), MAX_MS.decode(), EPOCH.decode()))
-"""Properties that belong to the entry in the log, and not to the message."""
+"""Properties of the entry in the log, not of the message."""
 _GONE: Final = OF_THE_LOG | WAITING_MARKS | {named.WAITED_AT, named.DLQ_SINCE, named.DLQ_REASON}
 _CLIENTS_NOTES: Final = frozenset((named.MIN_OFFSET, named.MAX_OFFSET, "CONSUME_START_TIME"))
 """Properties that a client adds to a message that it receives; they are not passed on."""
 NOT_CONSUMED: Final = frozenset(
     name.encode() for name in (LEVELS_TOPIC, TIMES_TOPIC, HALF_TOPIC, HALF_DECISIONS_TOPIC)
 )
-"""Topics whose messages are not for consumers yet; a copy of one would be a duplicate."""
+"""Topics of undelivered messages; a copy of one would be a duplicate."""
 log = logging.getLogger(__name__)
 
 
@@ -66,25 +66,25 @@ class Reason(Enum):
 
 
 class GivenBack(NamedTuple):
-    """How a consumer gives a message back."""
+    """A message sent back by a consumer."""
 
     group: str
     """In RocketMQ's form."""
     level: int
-    """Below 0: a dead letter at once; 0: by the count of tries."""
+    """Below 0: a dead letter at once; 0: by the number of attempts."""
     times_max: int | None
-    """Tries that the consumer allows; None: what the group is set to."""
+    """Maximum attempts of the consumer; None for the group's setting."""
 
 
 class Append(Protocol):
-    """How a message is appended for its queue: at once, or to wait for the time it asks for."""
+    """How a message is appended to its queue: immediately, or delayed as it requests."""
 
     def __call__(self, queue: Queue, draft: Draft) -> Taken:
         """Append it; the result may wait for the disk."""
 
 
 class Retries:
-    """Takes what consumers could not consume."""
+    """Stores retries and dead letters."""
 
     def __init__(
         self,
@@ -104,16 +104,16 @@ class Retries:
         self._clock = clock
         self._append = append
         self._is_ordered = is_ordered
-        """Whether a group, in RocketMQ's form, reads in order just now."""
+        """Whether a group, in RocketMQ's form, currently consumes in order."""
         self.retry_count = 0
         self.dead_counts = dict.fromkeys(Reason, 0)
 
     def is_discarding(self, group: str) -> bool:
-        """Whether a group is set to have no retries at all: what it gives back is gone."""
+        """Whether a group has retries disabled: what it sends back is dropped."""
         return self._settings.of(group_of(group)).retry_queue_nums <= 0
 
     def give_back(self, found: FoundMessage, given: GivenBack) -> Taken:
-        """36: append a copy of a message for another try, or as a dead letter."""
+        """36: append a copy of a message as a retry or a dead letter."""
         group = names.to_store(given.group)
         if not group:
             raise Refused(ResponseCode.INVALID_PARAMETER, "Group name is empty.")
@@ -163,7 +163,10 @@ class Retries:
         return taken
 
     def take(self, incoming: Incoming) -> Taken:
-        """310 for a retry topic: a client gives back by itself, or is done with trying in order."""
+        """310 to a retry topic:
+
+        a client sends back by itself, or has exhausted its orderly attempts.
+        """
         header, host = incoming.header, incoming.caller.peer.host
         group = names.to_rocketmq(incoming.topic.name.removeprefix(RETRY_PREFIX))
         times, times_max = header.reconsume_times or 0, header.max_reconsume_times
@@ -224,7 +227,7 @@ class Retries:
             _log_dead_letter(group, properties)
 
     def _first_marks(self, found: FoundMessage, entry: envelope.Entry) -> dict[str, str]:
-        """The message's own properties, and where it comes from, unless it says that already."""
+        """The message's own properties, with its origin unless they have it."""
         at, size = entry.properties_at, entry.properties_size
         own = parse_properties(bytes(found.message[at : at + size]))
         properties = {name: value for name, value in own.items() if name not in _GONE}
@@ -241,7 +244,7 @@ class Retries:
         return properties
 
     def _make_dead_letter(self, properties: dict[str, str], group: str, reason: Reason) -> Queue:
-        """Mark a dead letter; returns the queue that it goes to."""
+        """Add the properties of a dead letter; returns its queue."""
         topic = self._writable(self._topics.ensure_queues(DLQ_PREFIX + group, 1))
         properties[named.DLQ_SINCE] = str(self._clock.now_ms())
         properties[named.DLQ_REASON] = reason.value

@@ -50,14 +50,14 @@ from rockgate.store.api.topics import WRITE, Topic
 Header: TypeAlias = SendHeader | SendHeaderV2
 
 CLIENT_FLAGS = COMPRESSED | MULTI_TAGS | KIND_MASK
-"""The bits of sysFlag that are the client's to set: the others say how an entry lies here."""
+"""The bits of sysFlag that a client may set: the others describe the stored entry."""
 _TRANSACTION = TRANSACTION_ROLLBACK
 _new = tuple.__new__  # what NamedTuple._make calls, without its own call in between
 _DELAYING_PART = DELAYING_PART.encode()
 _DELAYING = tuple(sorted(name.encode() for name in DELAYING))
 _NO_WAIT = b"WAIT\x01false"
 _ENDS = {b"\x02", b""}
-"""What properties end with: a separator, unless there are none."""
+"""The end of properties: a separator, unless they are empty."""
 BATCH_COUNT_MAX = 4_096
 
 
@@ -71,7 +71,7 @@ class MessageKind(Enum):
 
 
 def classify(sys_flag: int, properties: bytes) -> MessageKind:
-    """Tell the kinds apart, by what the client set."""
+    """Determine the kind, by the client's properties and flags."""
     if sys_flag & _TRANSACTION == TRANSACTION_PREPARED:
         return MessageKind.HALF
     if _DELAYING_PART not in properties:
@@ -81,7 +81,7 @@ def classify(sys_flag: int, properties: bytes) -> MessageKind:
 
 
 class Incoming:
-    """One message on its way in: checked, and not appended yet."""
+    """A validated message that is not yet appended."""
 
     __slots__ = ("body", "caller", "header", "properties", "queue", "topic")
 
@@ -127,7 +127,7 @@ class Sender:
         self._body_bytes_max = body_bytes_max
         self._request_tail = f"CLUSTER\x01{topics.cluster_name}\x02".encode()
         self.on_kind: dict[MessageKind, OnKind] = {}
-        """Who takes messages that are not ordinary; without one they are refused."""
+        """Handlers of messages that are not ordinary; without one they are rejected."""
 
     def configure(self, config: RemotingConfig) -> None:
         """Take messages of another size from now on."""
@@ -167,7 +167,7 @@ class Sender:
     def take_batch(
         self, header: Header, body: Buffer, caller: Caller
     ) -> AppendedMessages | Awaitable[AppendedMessages]:
-        """Append the messages of a batch; a restart finds all of them or none."""
+        """Append the messages of a batch atomically."""
         if len(body) > self._body_bytes_max:
             raise _too_large(len(body), self._body_bytes_max)
         if header.topic.startswith(RETRY_PREFIX):
@@ -193,7 +193,7 @@ class Sender:
         return appended
 
     def _request(self, properties: bytes, caller: Caller) -> bytes:
-        """Note who asks; whoever replies looks for the cluster in the request's properties."""
+        """Note the requester; replies find the cluster in the request's properties."""
         asker = get_property(properties, b"REPLY_TO_CLIENT")
         # A reply has the property too, and comes from another client.
         if asker and get_property(properties, b"MSG_TYPE") != b"reply":
@@ -210,7 +210,7 @@ class Sender:
         return taker(incoming)
 
     def _check(self, header: Header, body: Buffer) -> bytes:
-        """Refuse what no message can be; returns the packed properties."""
+        """Reject an invalid message; returns the packed properties."""
         if not body:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, "Body is empty.")
         if len(body) > self._body_bytes_max:
@@ -219,7 +219,7 @@ class Sender:
         if not text:
             return b""
         properties = text.encode("utf-8", "surrogatepass")
-        # What a consumer gives back has some of what is added already.
+        # A message that is sent back already has some of the added properties.
         is_again = header.topic.startswith(RETRY_PREFIX)
         _check_size(len(properties), PROPERTIES_SIZE_MAX if is_again else SIZE_MAX)
         return properties if properties[-1] == 2 else properties + b"\x02"
@@ -230,7 +230,7 @@ class Sender:
         return None if topic is None else self._queues.find(topic.id, max(0, queue_id))
 
     def _queue(self, header: Header) -> tuple[Topic, Queue]:
-        """The topic and queue that a send is for."""
+        """The topic and queue of a send."""
         topic = self._topics.find(header.topic)
         if topic is None:
             check_name(header.topic)
@@ -260,7 +260,7 @@ class Sender:
 
 
 def _checked(messages: Contents) -> Contents:
-    """Refuse what no message of a batch can be; returns them with their properties ended."""
+    """Reject invalid messages of a batch; returns them with their properties terminated."""
     flags, bodies, properties, is_alike = messages
     if not all(bodies[:1] if is_alike else bodies):
         raise Refused(ResponseCode.MESSAGE_ILLEGAL, "A message of the batch has an empty body.")
@@ -281,7 +281,7 @@ def _checked(messages: Contents) -> Contents:
 
 
 def _check_size(size: int, size_max: int) -> None:
-    """Refuse properties that leave no space for those that are added later."""
+    """Reject properties that leave no space for those that are added later."""
     if size > size_max:
         raise Refused(
             ResponseCode.MESSAGE_ILLEGAL,

@@ -22,20 +22,20 @@ TAG: Final = "TAG"
 SQL92: Final = "SQL92"
 ALL: Final = "*"
 TAGS_CHARS_MAX: Final = 16_384
-"""The longest list of tags; an expression's own bounds are `sql`'s."""
+"""Maximum size of a list of tags; expressions have the limits of `sql`."""
 WORK_MAX: Final = 24_576
-"""What one pull may spend on an expression, in words evaluated: about half a microsecond each."""
+"""Cost limit of an expression per pull, in words evaluated: about half a microsecond each."""
 ENTRY_WORK: Final = 8
-"""Of opening one entry, besides its properties."""
+"""Cost of opening one entry, besides its properties."""
 PROPERTY_BYTES_PER_WORK: Final = 32
 CACHE_BYTES_MAX: Final = 16 << 20
 WORD_BYTES: Final = 256
-"""What a compiled word holds, about."""
+"""Approximate memory of a compiled word."""
 TAG_BYTES: Final = 128
 
 
 class Filter(NamedTuple):
-    """What to ask of a message; None where nothing is asked."""
+    """The conditions on a message; None where there is none."""
 
     accepts_code: Callable[[int], bool] | None = None
     accepts: Expression | None = None
@@ -45,7 +45,7 @@ EVERYTHING = Filter()
 
 
 class Evaluation:
-    """One pull's questions to an expression; None is the answer when it has asked enough."""
+    """An expression within the cost limit of one pull; None once the limit is reached."""
 
     __slots__ = ("_expression", "_left")
 
@@ -55,11 +55,11 @@ class Evaluation:
 
     @property
     def is_spent(self) -> bool:
-        """Whether enough was asked."""
+        """Whether the limit is reached."""
         return self._left <= 0
 
     def entry(self, view: memoryview) -> bool | None:
-        """Ask about an entry of the log."""
+        """Evaluate an entry of the log."""
         if self._left <= 0:
             return None
         packed = envelope.properties_of(view, envelope.read(view))
@@ -67,7 +67,7 @@ class Evaluation:
         return self._expression(parse_properties(packed))
 
     def properties(self, properties: Mapping[str, str]) -> bool | None:
-        """Ask about the properties of a message that was opened already."""
+        """Evaluate the properties of an opened message."""
         if self._left <= 0:
             return None
         self._left -= ENTRY_WORK + self._expression.cost + len(properties)
@@ -83,7 +83,7 @@ class Filters:
     def of(self, kind: str, expression: str) -> Filter:
         """The filter of a subscription; SUBSCRIPTION_PARSE_FAILED says what is wrong with it."""
         if expression == ALL and kind == TAG:
-            # What most groups subscribe to needs no lookup.
+            # The most common subscription needs no lookup.
             return EVERYTHING
         key = (kind, expression)
         found = self.cache.get(key)
@@ -100,7 +100,7 @@ filter_of: Final = _FILTERS.of
 
 
 def _compiled(kind: str, text: str) -> tuple[Filter, int]:
-    """A filter, and how many bytes it holds, about."""
+    """A filter, and its approximate size in bytes."""
     if kind in ("", TAG):
         return _of_tags(text)
     if kind != SQL92:

@@ -50,7 +50,7 @@ from rockgate.store.api.topics import Topic
 
 INVISIBLE_MS_MAX: Final = 12 * 3_600_000
 TRIES_MAX: Final = 8
-"""How often a pop tries again after something was loaded for it."""
+"""How often a pop retries after something was loaded for it."""
 QUEUES_AT_ONCE: Final = 256
 """Queues that are read in one turn of the loop."""
 RETRY_EVERY: Final = 5
@@ -65,11 +65,11 @@ class Popped(NamedTuple):
     buffers: list[Buffer]
     size: int
     rest: int
-    """Messages that were left, about."""
+    """Approximate number of messages left."""
 
 
 class _Found:
-    """What one pop gathers."""
+    """What one pop has collected."""
 
     __slots__ = ("acquired", "buffers", "changes", "cold", "count", "is_full", "rest", "size")
 
@@ -81,12 +81,12 @@ class _Found:
         self.size = 0
         self.rest = 0
         self.is_full = False
-        """Whether something was left because too much is in flight already."""
+        """Whether messages were left because too many are already in flight."""
         self.cold: Awaitable[Pulled] | None = None
 
 
 class Acquirer:
-    """Hands messages out."""
+    """Acquires messages."""
 
     def __init__(
         self,
@@ -115,8 +115,8 @@ class Acquirer:
         self.popped_count = 0
 
     def pop(self, asked: Pop) -> Popped | Awaitable[Popped]:
-        """Acquire what there is now; an awaitable if something must be loaded or opened first."""
-        # Its progress is committed from here, which only the members of one side may do.
+        """Acquire what is available; an awaitable if something must be loaded or opened first."""
+        # Its offsets are committed from here, which only members of one protocol may do.
         self._offsets.check_owner(asked.group)
         self._turn += 1
         return self._pop(asked, self._turn, 0, 0)
@@ -172,7 +172,7 @@ class Acquirer:
         return self._starts.next_offset(group, topic, queue)
 
     def has_any(self, asked: Pop) -> bool:
-        """Say whether a pop might find something; a filter is not asked."""
+        """Return whether a pop might find something; filters are not applied."""
         topics = [(asked.topic, asked.queue_id)]
         if not asked.is_ordered:
             name = retry_topic(names.to_rocketmq(asked.topic.name), names.to_rocketmq(asked.group))
@@ -269,7 +269,7 @@ class Acquirer:
         change: Acquire | Extend
         where, deadline_ms = (asked.group, *_key(queue)), now_ms + asked.invisible_ms
         if is_repeated:
-            # The answer was lost on its way: this is the same delivery again.
+            # The response was lost: this is the same delivery again.
             change = Extend(*where, deadline_ms, runs_of(offsets))
         else:
             end = max(pulled.next_offset, 0 if window is None else window.end)
@@ -299,7 +299,7 @@ class Acquirer:
         following: int,
         found: _Found,
     ) -> None:
-        """Remember that nothing up to an offset is wanted."""
+        """Note that nothing up to an offset matches."""
         if following <= first:
             return
         if window is not None:
@@ -334,7 +334,7 @@ def _abandon(later: Awaitable[Pulled]) -> None:
 
 
 def _retried(view: memoryview, topic: Topic, handle: Handle, offset: int) -> bytes:
-    """Return a message of a retry topic as one of the topic that was asked for."""
+    """Return a message of a retry topic as one of the requested topic."""
     read = envelope.read(view)
     properties = parse_properties(envelope.properties_of(view, read))
     properties[named.POP_CHECKPOINT] = write_handle(handle, offset)

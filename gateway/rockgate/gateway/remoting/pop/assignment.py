@@ -59,15 +59,15 @@ class RequestModes:
 
     @property
     def fold(self) -> Fold:
-        """What the store feeds."""
+        """The fold."""
         return self._modes
 
     def of(self, topic: str, group: str) -> Mode:
-        """Return how a group reads a topic; a retry topic is always pulled."""
+        """Return the mode of a group in a topic; a retry topic is always pulled."""
         return self._modes.find((topic, group)) or (PULL, 0)
 
     def set(self, topic: str, group: str, mode: Mode) -> None:
-        """Let a group read a topic so; it is in the log when this returns."""
+        """Set the mode of a group in a topic; it is in the log when this returns."""
         if len(self._modes) >= MODES_MAX and self._modes.find((topic, group)) is None:
             raise Refused(
                 ResponseCode.SYSTEM_ERROR,
@@ -84,7 +84,7 @@ class RequestModes:
 
 
 class AssignmentRequests:
-    """Answers 400, 401 and 402."""
+    """Processors of assignments and modes."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class AssignmentRequests:
         return MessageQueue(broker_name=self._broker_name, queue_id=queue_id, topic=topic)
 
     def set_mode(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """401: let a group pop a topic, or pull it."""
+        """401: set whether a group pops or pulls a topic."""
         asked = _read(command, RequestModeBody, "SET_MESSAGE_REQUEST_MODE")
         check_group(asked.consumer_group)
         check_topic(asked.topic)
@@ -173,7 +173,7 @@ class AssignmentRequests:
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
     def modes(self, command: Command, caller: Caller) -> Reply:
-        """402: how all groups read, where that was set."""
+        """402: the modes that were set."""
         table: dict[str, dict[str, RequestModeBody]] = {}
         for each in self._modes.all():
             table.setdefault(each.topic, {})[each.consumer_group] = each
@@ -195,7 +195,7 @@ def averagely(
 def averagely_by_circle(
     member: str, queues: Sequence[MessageQueue], members: Sequence[str]
 ) -> list[MessageQueue]:
-    """Return one queue after the other around the members."""
+    """Return queues dealt in turn to the members."""
     return list(queues[members.index(member) :: len(members)]) if member in members else []
 
 

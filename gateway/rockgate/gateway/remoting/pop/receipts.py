@@ -81,13 +81,13 @@ class Receipts:
         if self._statistics is not None:
             self._statistics.acknowledged(queue.topic_id, group, len(ended))
         if is_in_place or window.room == len(ended):
-            # Pops may wait for it: a queue in order is free, or one that was full has room again.
+            # Pops may wait for it: an orderly queue is free, or a full one has room again.
             self._wake(queue)
 
     def extend(
         self, group: str, queue: Queue, offset: int, handle: Handle, invisible_ms: int
     ) -> tuple[int, int]:
-        """Give a delivery another deadline; return pop time and invisible time of its handle."""
+        """Change the deadline of a delivery; return pop time and invisible time of its handle."""
         now_ms = self._clock.now_ms()
         deadline_ms = now_ms + max(0, min(invisible_ms, INVISIBLE_MS_MAX))
         pop_ms = handle.pop_ms if handle.is_ordered else now_ms
@@ -103,6 +103,6 @@ class Receipts:
         return pop_ms, deadline_ms - pop_ms
 
     def forget_group(self, group: str) -> None:
-        """Forget what a group has in flight: the group is deleted."""
+        """Drop what a group has in flight: it is deleted."""
         if self._in_flight.of_group(group):
             self._journal.append_state(INFLIGHT_TOPIC, encode(Drop(group)))

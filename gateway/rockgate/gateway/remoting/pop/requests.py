@@ -57,12 +57,12 @@ from rockgate.store.api.topics import READ, Topic
 COUNT_MAX: Final = 32
 ATTEMPT_CHARS_MAX: Final = 255
 QUEUE_BYTES: Final = 250
-"""What watching one queue holds."""
+"""Memory of watching one queue."""
 _NOTHING: Final = Popped(0, [], [], 0, 0)
 
 
 class _WaitingPop:
-    """A pop or a notification that waits."""
+    """A suspended pop or notification."""
 
     __slots__ = ("_requests", "asked", "caller", "command", "key", "size")
 
@@ -81,12 +81,12 @@ class _WaitingPop:
         return self._requests.look(self, is_last=is_last)
 
     def end(self) -> None:
-        """It waits no more."""
+        """The poll has ended."""
         self._requests.ended(self)
 
 
 class _WaitingNotification(_WaitingPop):
-    """A notification that waits."""
+    """A suspended notification."""
 
     __slots__ = ()
 
@@ -96,7 +96,7 @@ class _WaitingNotification(_WaitingPop):
 
 
 class PopRequests:
-    """Answers pops, acknowledgements and extensions."""
+    """Processors of pops, acknowledgements and extensions."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class PopRequests:
     # Pop
 
     def pop(self, command: Command, caller: Caller) -> Reply | Later:
-        """200050: acquire what there is, or wait."""
+        """200050: acquire what is available, or wait."""
         header = headers.read(command, fields.PopHeader)
         if header.max_msg_nums > COUNT_MAX:
             raise Refused(
@@ -168,7 +168,7 @@ class PopRequests:
     def _begin(
         self, kind: type[_WaitingPop], command: Command, caller: Caller, asked: Pop
     ) -> _WaitingPop | None:
-        """Let a request wait, if there is room for it."""
+        """Suspend a request, if the limits allow it."""
         count = 1 if asked.queue_id >= 0 else asked.topic.read_queues
         size = command.size + QUEUE_BYTES * count
         if self._polls.begin(caller, size) is not None:
@@ -193,7 +193,7 @@ class PopRequests:
         return [] if topic is None else [self._queues.of(topic.id)[0]]
 
     def look(self, waiting: _WaitingPop, *, is_last: bool) -> Frame | asyncio.Future[Reply] | None:
-        """The answer to a pop that waits, if there is one now."""
+        """The response to a suspended pop, if there is one now."""
         asked = waiting.asked
         if self._topics.find(names.to_rocketmq(asked.topic.name)) is not asked.topic:
             return _answer(waiting.command, asked, _NOTHING)
@@ -205,7 +205,7 @@ class PopRequests:
         return _answer(waiting.command, asked, found)
 
     def ended(self, waiting: _WaitingPop) -> None:
-        """One waits no more."""
+        """A poll has ended."""
         self._polls.end(waiting.caller, waiting.size)
         left = self._waiting[waiting.key] - 1
         if left:
@@ -219,7 +219,7 @@ class PopRequests:
     # Acknowledgements
 
     def ack(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """200051: one message is consumed."""
+        """200051: acknowledge one message."""
         header = headers.read(command, fields.AckHeader)
         handle = read_handle(header.extra_info, "ACK_MESSAGE")
         queue = self._queue(header.topic, header.consumer_group, handle.kind, header.queue_id)
@@ -229,7 +229,7 @@ class PopRequests:
         return self._durability.after_changes(done)
 
     def batch_ack(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """200151: many messages are consumed."""
+        """200151: acknowledge many messages."""
         acks = read_batch_ack(command.body)
         if not acks:
             return Command(ResponseCode.NO_MESSAGE)
@@ -241,7 +241,7 @@ class PopRequests:
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
     def change_invisible(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """200053: one message is to be invisible for another time."""
+        """200053: change the invisible time of one message."""
         header = headers.read(command, fields.ChangeInvisibleHeader)
         handle = read_handle(header.extra_info, "CHANGE_MESSAGE_INVISIBLETIME")
         queue = self._queue(header.topic, header.consumer_group, handle.kind, header.queue_id)
@@ -259,7 +259,7 @@ class PopRequests:
     # Looking
 
     def peek(self, command: Command, caller: Caller) -> Reply | Later:
-        """200052: what a pop would get, left where it is."""
+        """200052: peek at what a pop would get."""
         header = headers.read(command, fields.PeekHeader)
         topic, group = self._readable(header.topic, header.queue_id, header.consumer_group)
         queues = self._queues.of(topic.id)
@@ -280,7 +280,7 @@ class PopRequests:
         return _peeked(command, await later)
 
     def notification(self, command: Command, caller: Caller) -> Reply | Later:
-        """200054: whether there is something to pop, as soon as there is."""
+        """200054: notify as soon as there is something to pop."""
         header = headers.read(command, fields.NotificationHeader)
         topic, group = self._readable(header.topic, header.queue_id, header.consumer_group)
         asked = Pop(
@@ -298,7 +298,7 @@ class PopRequests:
     def look_notified(
         self, waiting: _WaitingPop, *, is_last: bool
     ) -> Frame | asyncio.Future[Reply] | None:
-        """The answer to a notification that waits, if there is one now."""
+        """The response to a suspended notification, if there is one now."""
         asked = waiting.asked
         is_there = self._topics.find(names.to_rocketmq(asked.topic.name)) is asked.topic
         has_any = is_there and self._acquirer.has_any(asked)
@@ -310,7 +310,7 @@ class PopRequests:
         return popped_frame(command.encoding, command.opaque, 0, b"", pairs, [], 0)
 
     def polling_info(self, command: Command, caller: Caller) -> Reply:
-        """200055: how many wait for a topic in a group."""
+        """200055: the number of suspended pops of a topic and group."""
         header = headers.read(command, fields.PollingInfoHeader)
         topic, group = self._readable(header.topic, header.queue_id, header.consumer_group)
         count = self._waiting.get((group, topic.id), 0)

@@ -60,11 +60,11 @@ _ids: Final = msgspec.json.Decoder(list[str]).decode
 
 _Described = TypeVar("_Described")
 CountEmpty = Callable[[OffsetRange], int]
-"""How many offsets of a range hold nothing; -1 if there is no such partition."""
+"""How many offsets of a range are empty; -1 if there is no such partition."""
 
 
 class OperatorRequests:
-    """Answers operators."""
+    """Processors for operators."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class OperatorRequests:
         return _answer(await self._delays.scan(asked))
 
     def describe_delays(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """31002: details of messages that wait."""
+        """31002: details of delayed messages."""
         return self._describe_delays(_asked(command), headers.read(command, DescribeHeader))
 
     async def _describe_delays(self, ids: list[str], asked: DescribeHeader) -> Reply:
@@ -99,7 +99,7 @@ class OperatorRequests:
         return _answer(DelayedList(found=found))
 
     def cancel_delay(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """31003: take one back."""
+        """31003: cancel a delayed message."""
         return self._cancel_delay(_checked(headers.read(command, NamedHeader).id))
 
     async def _cancel_delay(self, id_: str) -> Reply:
@@ -121,7 +121,7 @@ class OperatorRequests:
         return _answer(HalfList(found=found))
 
     def resolve_half(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """31013: decide one."""
+        """31013: commit or roll back one."""
         return self._resolve_half(headers.read(command, ResolveHalfHeader))
 
     async def _resolve_half(self, asked: ResolveHalfHeader) -> Reply:
@@ -143,7 +143,7 @@ class OperatorRequests:
         return _answer(await self._dead_letters.page(asked))
 
     def resend_dead_letter(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """31023: send one to where it came from."""
+        """31023: resend one to its original topic."""
         return self._resend_dead_letter(headers.read(command, ResendDeadLetterHeader))
 
     async def _resend_dead_letter(self, asked: ResendDeadLetterHeader) -> Reply:
@@ -151,7 +151,7 @@ class OperatorRequests:
         return await self._safe(_answer(done), is_sync=is_sync)
 
     def count_empty_offsets(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """31031: how many offsets of each range hold nothing that a reader could get."""
+        """31031: how many offsets of each range have no readable record."""
         try:
             ranges = _ranges(command.body)
         except msgspec.MsgspecError as error:
@@ -172,7 +172,7 @@ class OperatorRequests:
         return _answer(EmptyCounts(counts=counts))
 
     async def _safe(self, answer: Command, *, is_sync: bool = False) -> Reply:
-        """The answer, once the decision is as durable as the server's settings demand."""
+        """The response, once the decision is as durable as the server's settings require."""
         held = self._durability.after_changes(answer, is_sync=is_sync)
         return held if isinstance(held, Command) else await held
 
@@ -180,7 +180,7 @@ class OperatorRequests:
 async def _each(
     ids: Iterable[str], describe: Callable[[str], Awaitable[_Described | None]]
 ) -> dict[str, _Described]:
-    """What is known of each, a few in each turn: a description need not wait for anything."""
+    """The details of each, a few in each turn: a description need not wait for anything."""
     found: dict[str, _Described] = {}
     share = TimeSlice(TURN_SECONDS)
     for id_ in ids:

@@ -55,7 +55,7 @@ from rockgate.store.api.clock import Clock
 
 GROUPS_MAX = 1_000
 BEAT_BYTES_MAX = 256 << 10
-"""Of one heartbeat: some eight hundred groups as Java's client describes them."""
+"""Maximum size of a heartbeat: some eight hundred groups as Java's client describes them."""
 CHECK_BYTES_MAX = 128 << 10
 GROUPS_AT_ONCE = 4
 PASS_ON_SECONDS_MAX = 10.0
@@ -64,7 +64,7 @@ STATUS_BYTES_MAX = 1 << 20
 
 
 class ClientRequests:
-    """Answers requests about clients."""
+    """Processors of client requests."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class ClientRequests:
         self._broker_name = broker_name
 
     def heartbeat(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """34: a client is alive, and this is what it does."""
+        """34: a heartbeat with the groups of a client."""
         beat = javajson.decode(command.body, HeartbeatBody, "HEART_BEAT", size_max=BEAT_BYTES_MAX)
         now_ms = self._clock.monotonic_ms()
         if beat.without_sub and beat.heartbeat_fingerprint:
@@ -103,13 +103,13 @@ class ClientRequests:
         return _answer_beat([name for name in beats if name])
 
     def _beats(self, beat: HeartbeatBody, client: Client) -> Iterator[str]:
-        """Register a client in its groups, one at each step; the names of those it may not join."""
+        """Register a client in its groups, one at each step; returns those that it may not join."""
         for producer in beat.producer_data_set:
             if client.caller.is_open:
                 self._clients.produce(producer.group_name, replace(client))
             yield ""
         for data in beat.consumer_data_set:
-            # It may be lost while others have their turn, and would then never be removed.
+            # The connection may be lost meanwhile, and the client would then never be removed.
             is_taken = not client.caller.is_open or self._consume(data, replace(client))
             yield "" if is_taken else data.group_name
 
@@ -127,7 +127,7 @@ class ClientRequests:
         return True
 
     def unregister(self, command: Command, caller: Caller) -> Reply:
-        """35: a client leaves."""
+        """35: unregister a client."""
         asked = headers.read(command, fields.UnregisterClientHeader)
         group = asked.consumer_group
         self._clients.leave(
@@ -149,7 +149,7 @@ class ClientRequests:
         return Command(ResponseCode.SUCCESS, body=body)
 
     def check(self, command: Command, caller: Caller) -> Reply:
-        """46: would this subscription be understood?"""
+        """46: check a subscription."""
         what = "CHECK_CLIENT_CONFIG"
         asked = javajson.decode(command.body, CheckClientBody, what, size_max=CHECK_BYTES_MAX)
         subscription = asked.subscription_data
@@ -159,7 +159,7 @@ class ClientRequests:
     # For administrators
 
     def consumer_connections(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """203: who consumes in a group, and what."""
+        """203: the consumers of a group and their subscriptions."""
         asked = headers.read(command, fields.ConsumerGroupHeader)
         group = self._clients.consumer_group(names_of.group_of(asked.consumer_group))
         if group is None:
@@ -189,7 +189,7 @@ class ClientRequests:
         return Command(ResponseCode.SUCCESS, body=encoded)
 
     def producer_connections(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """204: who produces in a group."""
+        """204: the producers of a group."""
         asked = headers.read(command, fields.ProducerGroupHeader)
         producers = self._clients.producers(asked.producer_group)
         if not producers:
@@ -239,7 +239,7 @@ class ClientRequests:
         return self._pass_on(client, RequestCode.GET_CONSUMER_RUNNING_INFO, command.fields)
 
     def consume_directly(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """309: let a consumer consume one message now."""
+        """309: have a consumer consume one message directly."""
         asked = headers.read(command, fields.ConsumeDirectlyHeader)
         client = self._client(asked.consumer_group, asked.client_id)
         _, _, place = parse_offset_message_id(asked.msg_id or "")
@@ -256,7 +256,7 @@ class ClientRequests:
         return await self._pass_on(client, code, request_fields, bytes(found.message))
 
     def status(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """223: how far the members of a group are, by their own word."""
+        """223: the offsets of a group's members, as they report them."""
         asked = headers.read(command, ConsumerStatusHeader)
         group = self._clients.consumer_group(names_of.group_of(asked.group))
         members = list(group.members.values()) if group is not None else []
@@ -332,7 +332,7 @@ def _check_names(beat: HeartbeatBody) -> None:
 
 
 async def _heartbeat_answer_later(beats: Iterable[str]) -> Reply:
-    """Take a heartbeat of many groups in over several turns: each may make a topic."""
+    """Process a heartbeat of many groups over several turns: each may create a topic."""
     refused = []
     share = TimeSlice(TURN_SECONDS)
     for name in beats:

@@ -29,14 +29,14 @@ REGION = "DefaultRegion"
 
 
 class DelayRequests:
-    """Takes delayed messages back."""
+    """Recalls delayed messages."""
 
     def __init__(self, *, delays: Delays, durability: Durability) -> None:
         self._delays = delays
         self._durability = durability
 
     def recall(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """370: end the waiting of a message."""
+        """370: recall a delayed message."""
         header = headers.read(command, RecallHeader)
         handle = read_handle(header.recall_handle)
         if handle is None or handle.topic != header.topic:

@@ -58,8 +58,8 @@ from rockgate.store.api.topics import Topic, TopicLookup
 SETTINGS_BYTES_MAX = 16_384
 OFFSET_MAX = 2**63 - 1
 LIST_BYTES_MAX = 1 << 20
-"""Of one list: some two thousand groups."""
-"""Of one group's settings; RocketMQ's own have about 500."""
+"""Maximum size of one list: some two thousand groups."""
+"""Maximum size of one group's settings; RocketMQ's own have about 500."""
 SYSTEM_GROUPS = (
     "TOOLS_CONSUMER",
     "FILTERSRV_CONSUMER",
@@ -74,7 +74,7 @@ SYSTEM_GROUPS = (
 
 
 class GroupRequests:
-    """Answers requests about groups."""
+    """Processors of group requests."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class GroupRequests:
         self._durability = durability
 
     def update(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """200: how a group may consume."""
+        """200: set the settings of a group."""
         what = "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP"
         settings = javajson.decode(
             command.body, SubscriptionGroupConfig, what, size_max=SETTINGS_BYTES_MAX
@@ -108,7 +108,7 @@ class GroupRequests:
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
     def update_many(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """225: how groups may consume; all are checked before the first is changed."""
+        """225: set the settings of groups; all are checked before the first is changed."""
         what = "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST"
         asked = javajson.decode(command.body, GroupConfigList, what, size_max=LIST_BYTES_MAX)
         for each in asked.group_config_list:
@@ -126,7 +126,7 @@ class GroupRequests:
         return answer if isinstance(answer, Command | list) else await answer
 
     def subscription(self, command: Command, caller: Caller) -> Reply:
-        """345: what a group subscribes to in a topic."""
+        """345: the subscription of a group to a topic."""
         asked = headers.read(command, SubscriptionByConsumerHeader)
         members = self._clients.consumer_group(group_of(asked.group))
         data = None if members is None else members.subscriptions.get(asked.topic)
@@ -167,7 +167,7 @@ class GroupRequests:
         return Command(ResponseCode.SUCCESS, body=javajson.encode(settings))
 
     def delete(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """207: forget a group."""
+        """207: delete a group."""
         asked = headers.read(command, DeleteGroupHeader)
         group = group_of(asked.group_name)
         self._settings.remove(group)
@@ -191,7 +191,7 @@ class GroupRequests:
         )
 
     def forbid(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """353: may a group read a topic?"""
+        """353: forbid or allow a group to read a topic."""
         asked = headers.read(command, GroupForbiddenHeader)
         check_name(asked.group)
         check_topic(asked.topic)
@@ -207,7 +207,7 @@ class GroupRequests:
         )
 
     def correction(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """308: how far the slowest groups of a topic are, queue by queue."""
+        """308: the lowest offset of a topic's groups, queue by queue."""
         asked = headers.read(command, CorrectionOffsetHeader)
         topic = self._topics.find(names.to_store(asked.topic))
         left_out = {names.to_store(each) for each in (asked.filter_groups or "").split(",")}
@@ -233,13 +233,13 @@ class GroupRequests:
         return Command(ResponseCode.SUCCESS, body=javajson.encode(answer))
 
     def _offset(self, group: str, queue: Queue) -> int | None:
-        """How far a group is in a queue, unless it is below what is stored."""
+        """The offset of a group in a queue, unless it is below what is stored."""
         found = self._progress.fetch(group, queue.topic_id, queue.queue_id)
         return None if found is None or found.offset < queue.log_start else found.offset
 
 
 def _check_settings(settings: SubscriptionGroupConfig) -> None:
-    """Refuse what cannot be set, and give the group its name in the store."""
+    """Reject invalid settings, and convert the group's name to the store's."""
     if not settings.group_name:
         raise Refused(ResponseCode.INVALID_PARAMETER, "Group name is empty.")
     check_name(settings.group_name)

@@ -40,9 +40,9 @@ from rockgate.protocol.remoting.system_topics import CHECKED_OUT_TOPIC
 from rockgate.store.api.half import MESSAGES, Outcome
 
 WAITING_MAX: Final = 1_000
-"""How many one-way requests may wait; beyond it each new one has the oldest carried out first."""
+"""Maximum number of deferred one-way requests; beyond it each new one first runs the oldest."""
 TURN_SECONDS: Final = 0.005
-"""How long those that wait occupy the loop before others have their turn."""
+"""How long deferred requests occupy the loop before other requests run."""
 COMMIT: Final = 8
 ROLL_BACK: Final = 12
 _ASKED: Final = {COMMIT: Outcome.COMMITTED, ROLL_BACK: Outcome.ROLLED_BACK}
@@ -55,7 +55,7 @@ _LATE: Final = {
     ),
     None: (ResponseCode.TRANSACTION_STATE_UNKNOW, "does not exist"),
 }
-"""The answer to a decision that contradicts an earlier one."""
+"""The response to a decision that contradicts an earlier one."""
 
 
 class HalfRequests:
@@ -77,7 +77,7 @@ class HalfRequests:
         self._waiting: deque[tuple[Command, Caller]] = deque()
 
     def end(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """37: commit, roll back, or neither yet."""
+        """37: commit, roll back, or leave undecided."""
         if command.flag & ONEWAY_FLAG:
             return self._wait(command, caller)
         header = _header(command)
@@ -89,7 +89,10 @@ class HalfRequests:
         return self._durability.after_changes(answer, is_sync=is_sync)
 
     def _decide(self, header: EndTransactionHeader, decision: Outcome | None) -> tuple[bool, bool]:
-        """Carry a decision out: whether it must be on disk, and whether it came too late."""
+        """Carry out a decision;
+
+        returns whether it must be on disk, and whether it came too late.
+        """
         offset, group = header.tran_state_table_offset, header.producer_group
         if decision is Outcome.COMMITTED:
             committed = self._halves.commit(offset, group)
@@ -144,7 +147,7 @@ class HalfRequests:
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
     def _late(self, offset: int, asked: Outcome) -> Command:
-        """The answer to a decision that comes after another."""
+        """The response to a decision that follows another."""
         outcome = self._halves.undecided.outcome(offset)
         if outcome is asked:
             return Command(ResponseCode.SUCCESS, {})

@@ -17,19 +17,19 @@ from rockgate.protocol.remoting.command import Command
 from rockgate.store.api.clock import Clock
 
 LOCK_BYTES_MAX: Final = 512 << 10
-"""Of one request's queues: some seven thousand."""
+"""Maximum size of a request: some seven thousand queues."""
 QUEUES_AT_ONCE: Final = 500
 
 
 class LockRequests:
-    """Answers 41 and 42."""
+    """Processors of lock requests."""
 
     def __init__(self, locks: Locks, clock: Clock) -> None:
         self._locks = locks
         self._clock = clock
 
     def lock(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """41: the queues that are the client's now."""
+        """41: lock queues; returns those that the client holds."""
         asked = javajson.decode(command.body, LockBody, "LOCK_BATCH_MQ", size_max=LOCK_BYTES_MAX)
         _check_names(asked)
         return self._lock(asked)
@@ -44,7 +44,7 @@ class LockRequests:
         return Command(ResponseCode.SUCCESS, body=b'{"lockOKMQSet":[%b]}' % b",".join(rows))
 
     def unlock(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """42: the client gives queues up."""
+        """42: unlock queues."""
         asked = javajson.decode(command.body, LockBody, "UNLOCK_BATCH_MQ", size_max=LOCK_BYTES_MAX)
         _check_names(asked)
         return self._unlock(asked)

@@ -56,11 +56,11 @@ LATEST_MS = -1
 ROWS_MAX = 50_000
 """Queues in one answer to 317: about 8 MB of text."""
 COMMITS_AT_ONCE = 1_000
-"""Offsets that one entry of the log sets: a reset of more is appended in parts."""
+"""Offsets that one log entry sets: a larger reset is appended in parts."""
 
 
 class OffsetRequests:
-    """Answers questions about offsets."""
+    """Processors of offset requests."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class OffsetRequests:
     # Progress
 
     def query(self, command: Command, caller: Caller) -> Reply:
-        """14: how far a group is."""
+        """14: the committed offset of a group."""
         asked = headers.read(command, fields.QueryConsumerOffsetHeader)
         topic, queue = self._queue(asked.topic, asked.queue_id)
         group = group_of(asked.consumer_group)
@@ -117,7 +117,7 @@ class OffsetRequests:
         return Command(ResponseCode.SUCCESS, {"offset": str(offset)})
 
     def update(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """15: a group is this far."""
+        """15: commit an offset of a group."""
         asked = headers.read(command, fields.UpdateConsumerOffsetHeader)
         _, queue = self._queue(asked.topic, asked.queue_id)
         is_acknowledged = not command.is_oneway
@@ -166,7 +166,7 @@ class OffsetRequests:
     # Groups
 
     def consume_stats(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """208: how far a group is behind."""
+        """208: the lag of a group."""
         asked = headers.read(command, fields.ConsumeStatsHeader)
         group = group_of(asked.consumer_group)
         chosen = [self._topics.get(asked.topic)] if asked.topic else self._read_by(group)
@@ -185,7 +185,7 @@ class OffsetRequests:
         return Command(ResponseCode.SUCCESS, body=body)
 
     def _stats_head(self, group: str, chosen: list[Topic]) -> bytes:
-        """Return the beginning of what is known of a group: how fast it consumes."""
+        """Return the start of the response about a group: how fast it consumes."""
         rate = sum(self._statistics.got_per_second(topic, group) for topic in chosen)
         return b'{"consumeTps":%b,"offsetTable":{' % javajson.encode(float(rate))
 
@@ -227,7 +227,7 @@ class OffsetRequests:
         )
 
     def all_consume_stats(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """317: how far every group is behind, wherever it reads."""
+        """317: the lag of every group in all its topics."""
         return self._all_stats(headers.read(command, fields.BrokerConsumeStatsHeader).is_order)
 
     async def _all_stats(self, is_order: bool) -> Reply:
@@ -272,7 +272,7 @@ class OffsetRequests:
         return Command(ResponseCode.SUCCESS, body=body)
 
     def _read_by(self, group: str) -> list[Topic]:
-        """The topics that a group has progress in."""
+        """The topics that a group has committed in."""
         ids = self._progress.topics_of(group)
         return [topic for each in ids if (topic := self._by_id(each)) is not None]
 
@@ -288,7 +288,7 @@ class OffsetRequests:
         )
 
     def _pulled_to(self, group: str, queue: Queue) -> int:
-        """Return the offset behind what a group has got of a queue, as far as that is known."""
+        """Return the offset after the last that a group was sent of a queue, if known."""
         window = self._in_flight.find(group, queue.topic_id, queue.queue_id)
         if window is not None:
             return window.end
@@ -301,7 +301,7 @@ class OffsetRequests:
         )
 
     def reset(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """222: set a group to a time, or one queue to an offset."""
+        """222: reset a group to a time, or one queue to an offset."""
         asked = headers.read(command, fields.ResetOffsetHeader)
         check_group(asked.group)
         return self._reset(asked)
@@ -336,7 +336,7 @@ class OffsetRequests:
         return await self._set(group, commits, answer)
 
     def clone(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """314: copy the progress of one group to another."""
+        """314: copy the offsets of one group to another."""
         asked = headers.read(command, fields.CloneOffsetsHeader)
         check_group(asked.dest_group)
         return self._clone(asked)
@@ -359,11 +359,11 @@ class OffsetRequests:
     async def _set(
         self, group: str, commits: list[tuple[Queue, Commit]], answer: Command
     ) -> Command:
-        """Set the progress of a group; its members learn of it by their next pulls."""
+        """Set the offsets of a group; its members learn of it by their next pulls."""
         for at in range(0, len(commits), COMMITS_AT_ONCE):
             if at:
                 await asyncio.sleep(0)
-            # It may have got Kafka members meanwhile, or a topic be gone.
+            # Kafka members may have joined meanwhile, or a topic was deleted.
             self._offsets.check_owner(group)
             part = [
                 each

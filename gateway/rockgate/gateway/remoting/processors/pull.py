@@ -54,10 +54,10 @@ from rockgate.store.errors import StoreError
 
 
 class Got(Protocol):
-    """Counts what groups get."""
+    """Counts the messages that groups receive."""
 
     def __call__(self, queue: Queue, group: str, found: Pulled, seconds: float, /) -> None:
-        """Count the messages of one answer."""
+        """Count the messages of one response."""
 
 
 def _uncounted(queue: Queue, group: str, found: Pulled, seconds: float) -> None:
@@ -65,7 +65,7 @@ def _uncounted(queue: Queue, group: str, found: Pulled, seconds: float) -> None:
 
 
 class _WaitingPull:
-    """A pull that waits: there may be a hundred thousand, so each remembers only what it needs."""
+    """A suspended pull: there may be a hundred thousand, so each holds only what it needs."""
 
     __slots__ = (
         *("_pulls", "caller", "command", "count_max", "group"),
@@ -93,16 +93,16 @@ class _WaitingPull:
         self.group = group
 
     def look(self, is_last: bool) -> Frame | asyncio.Future[Reply] | None:
-        """As `PollRegistry.poll` asks."""
+        """Called by `PollRegistry.poll`."""
         return self._pulls.look(self, is_last=is_last)
 
     def end(self) -> None:
-        """It waits no more."""
+        """The poll has ended."""
         self._pulls.ended(self)
 
 
 class Pulls:
-    """Answers pulls."""
+    """Processor of pulls."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Pulls:
         polls: LongPolls,
         got: Got = _uncounted,
     ) -> None:
-        """`got` is called with every answer that has messages."""
+        """`got` is called with every response that has messages."""
         self._got = got
         self._polls = polls
         self._puller = puller
@@ -142,7 +142,7 @@ class Pulls:
         self._size_max = size_max
 
     def pull(self, command: Command, caller: Caller) -> Reply | Later:
-        """Answer with what there is, or wait."""
+        """Respond with what is available, or wait."""
         header = cast(PullHeader, command.header or headers.read(command, PullHeader))
         queue = self._queue(header)
         group = group_of(header.consumer_group)
@@ -176,7 +176,7 @@ class Pulls:
         size_max: int,
         wait_ms: int,
     ) -> Later:
-        """Wait for something that is wanted; what is not wanted is stepped over meanwhile."""
+        """Wait for a matching message; others are skipped meanwhile."""
         if (refusal := self._polls.begin(caller, command.size)) is not None:
             raise Refused(ResponseCode.SYSTEM_BUSY, refusal)
         header = headers.read(command, PullHeader)
@@ -192,7 +192,7 @@ class Pulls:
         return self._answer(command, await found, queue, group)
 
     def look(self, pull: _WaitingPull, *, is_last: bool) -> Frame | asyncio.Future[Reply] | None:
-        """The answer to a pull that waits, if there is one now."""
+        """The response to a suspended pull, if there is one now."""
         command, queue, group = pull.command, pull.queue, pull.group
         if self._offsets.resets.pending and (moved := self._moved(group, queue)) is not None:
             return self._answer(command, moved, queue, group)
@@ -201,7 +201,7 @@ class Pulls:
             return asyncio.ensure_future(self._later(command, found, queue, group))
         if found.code == ResponseCode.PULL_RETRY_IMMEDIATELY and not is_last:
             pull.offset = found.next_offset
-            # If one turn could not read it all, the client asks again for the rest.
+            # If one turn could not read it all, the client pulls the rest.
             if pull.offset >= found.max_offset:
                 return None
         elif found.is_waiting and not is_last:
@@ -209,11 +209,11 @@ class Pulls:
         return self._answer(command, found, queue, group)
 
     def ended(self, pull: _WaitingPull) -> None:
-        """One waits no more."""
+        """A poll has ended."""
         self._polls.end(pull.caller, pull.command.size)
 
     def _moved(self, group: str, queue: Queue) -> Pulled | None:
-        """Where a group was set meanwhile, for the first that asks."""
+        """The offset that a group was reset to meanwhile, for the first pull."""
         offset = self._offsets.resets.take(group, queue)
         if offset is None:
             return None
@@ -236,7 +236,7 @@ class Pulls:
         return self._queues.of(topic.id)[header.queue_id]
 
     def _wanted(self, header: PullHeader, group: str) -> Filter:
-        """What the group wants of the topic."""
+        """The filter of the group's subscription to the topic."""
         if self._settings.is_set(group) and not self._settings.of(group).consume_enable:
             raise disabled(header.consumer_group)
         if self._is_forbidden((header.topic, header.consumer_group)):
@@ -293,7 +293,7 @@ class Pulls:
         try:
             self._offsets.commit(group, queue, header.commit_offset, acknowledged=False)
         except (Refused, StoreError):
-            # It rides along with a pull: the pull is not to fail for it.
+            # The commit comes with a pull, which must not fail because of it.
             return
 
 

@@ -35,14 +35,14 @@ from rockgate.store.api.queues import Queue, Queues, Unit
 from rockgate.store.api.read import FOREVER_MS, EntryReader
 
 COUNT_MAX = 64
-"""Messages of one answer, as in RocketMQ."""
+"""Maximum number of messages in a response, as in RocketMQ."""
 BYTES_MAX = 8 << 20
 ROWS_MAX = 100
-"""Offsets of one answer to 321."""
+"""Maximum number of offsets in a response to 321."""
 
 
 class Queries:
-    """Answers 12, 33 and 321."""
+    """Processors of lookups."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Queries:
         return Command(ResponseCode.SUCCESS, index_fields, b"".join(parts))
 
     def view(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """33: the message at a place."""
+        """33: the message at an address."""
         return self._view(headers.read(command, ViewMessageHeader).offset)
 
     async def _view(self, place: int) -> Reply:

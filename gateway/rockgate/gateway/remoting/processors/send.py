@@ -53,7 +53,7 @@ Stored: TypeAlias = Appended | AppendedMessages
 
 
 class Sends:
-    """Answers sends."""
+    """Processors of sends."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Sends:
         self._address = address
 
     def send(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """310 and 10: one message, unless it says that it is a batch."""
+        """310 and 10: one message, unless it is marked as a batch."""
         header = command.header
         if header is None:
             header = _header(command)
@@ -88,7 +88,7 @@ class Sends:
         return self._later(command, header, taken)
 
     def was_slow(self, command: Command, seconds: float) -> None:
-        """Report a send that took long, if it was for a queue that there is."""
+        """Report a slow send, if its queue exists."""
         header = command.header or _header(command)
         queue = self._sender.find_queue(header.topic, header.queue_id)
         if queue is not None:
@@ -115,7 +115,7 @@ class Sends:
         return [self._sent(command, header, appended)]
 
     def _answer(self, command: Command, header: Header, appended: Appended) -> Reply:
-        """Answer with the place of one message; one delayed to a time can be recalled."""
+        """Respond with the place of one message; one delayed to a time can be recalled."""
         properties = header.properties
         if not properties or DELAYING_PART not in properties:
             return [self._sent(command, header, appended)]
@@ -158,7 +158,7 @@ class Sends:
     # Replies
 
     def reply(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """324 and 325: push a reply to the client that asked for it, and keep it."""
+        """324 and 325: store a reply and push it to the requester."""
         return self._reply(command, caller)
 
     async def _reply(self, command: Command, caller: Caller) -> Reply:

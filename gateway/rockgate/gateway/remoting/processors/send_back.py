@@ -28,14 +28,14 @@ from rockgate.store.api.read import Slice
 
 
 class RetryRequests:
-    """Answers 36."""
+    """Processor of messages that are sent back."""
 
     def __init__(self, *, retries: Retries, lookup: MessageLookup) -> None:
         self._retries = retries
         self._lookup = lookup
 
     def give_back(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """36: let the group have a message again, later."""
+        """36: redeliver a message to the group later."""
         asked = headers.read(command, SendBackHeader)
         if self._retries.is_discarding(asked.group):
             return Command(ResponseCode.SUCCESS)

@@ -35,11 +35,11 @@ from rockgate.store.api.topics import Topic
 
 PERMISSION_MAX = 7
 LIST_BYTES_MAX = 1 << 20
-"""Of one list: some five thousand topics."""
+"""Maximum size of one list: some five thousand topics."""
 
 
 class TopicRequests:
-    """Answers requests about topics."""
+    """Processors of topic requests."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class TopicRequests:
         self._broker_name = broker_name
 
     def update(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
-        """17: create a topic, or change it."""
+        """17: create or update a topic."""
         asked = headers.read(command, fields.CreateTopicHeader)
         self._check(asked.topic, asked.perm)
         topic = self._topics.set(
@@ -74,7 +74,7 @@ class TopicRequests:
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
     def update_many(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """18: create topics, or change them."""
+        """18: create or update topics."""
         what = "UPDATE_AND_CREATE_TOPIC_LIST"
         asked = javajson.decode(command.body, TopicConfigList, what, size_max=LIST_BYTES_MAX)
         for each in asked.topic_config_list:
@@ -113,12 +113,12 @@ class TopicRequests:
         return self._durability.after_changes(Command(ResponseCode.SUCCESS))
 
     def config(self, command: Command, caller: Caller) -> Reply:
-        """351: a topic as it is."""
+        """351: describe a topic."""
         topic = self._topics.get(headers.read(command, fields.TopicHeader).topic)
         return Command(ResponseCode.SUCCESS, body=javajson.encode(describe(topic)))
 
     def all_configs(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """21: every topic as it is."""
+        """21: describe every topic."""
         return self._all_configs()
 
     async def _all_configs(self) -> Reply:
@@ -132,7 +132,7 @@ class TopicRequests:
         return Command(ResponseCode.SUCCESS, body=body)
 
     def stats(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """202: what each queue holds."""
+        """202: the offsets of each queue."""
         return self._stats(self._topics.get(headers.read(command, fields.TopicHeader).topic))
 
     async def _stats(self, topic: Topic) -> Reply:
@@ -161,7 +161,7 @@ class TopicRequests:
         )
 
     def readers(self, command: Command, caller: Caller) -> Awaitable[Reply]:
-        """300: the groups that read a topic, connected ones and those that have."""
+        """300: the groups that read a topic, connected or with committed offsets."""
         return self._readers(headers.read(command, fields.TopicHeader).topic)
 
     async def _readers(self, name: str) -> Reply:
@@ -173,7 +173,7 @@ class TopicRequests:
 
     @staticmethod
     def _reading(topic: str, groups: Iterable[ClientGroup], have: Iterable[str]) -> Iterator[bytes]:
-        """The names of groups that read a topic now, and of those that have."""
+        """The names of groups that read a topic, connected or with committed offsets."""
         seen: set[str] = set()
         for group in groups:
             if topic in group.subscriptions:
@@ -184,6 +184,6 @@ class TopicRequests:
                 yield javajson.encode(names.to_rocketmq(name))
 
     def system(self, command: Command, caller: Caller) -> Reply:
-        """305: RocketMQ's own topics."""
+        """305: the system topics."""
         body = TopicList(topic_list=self._topics.system_names())
         return Command(ResponseCode.SUCCESS, body=javajson.encode(body))

@@ -1,7 +1,7 @@
 """Admission of requests to the broker's processors: overload protection on the event loop.
 
 `overload` decides; this gives it the loop's time, and lets sends wait. Nothing runs while the store
-is not stalled: dispatch then only looks at a flag of the request's kind.
+is not stalled: dispatch then only reads a flag of the request's kind.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Admission:
         return self._overload.kind_of(code)
 
     def stalled(self, is_stalled: bool) -> None:
-        """The store is stalled, or not any more."""
+        """The store is stalled, or has resumed."""
         self._overload.stalled(is_stalled, self._now_ms())
         self._step()
 
@@ -90,7 +90,7 @@ class Admission:
             self._slow_appends.note(seconds)
 
     def stop(self) -> None:
-        """Look at nothing more: the listener is closed."""
+        """Stop checking: the listener is closed."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -49,7 +49,7 @@ UNKNOWN: Final = -1
 
 
 def write(request: Command, reply: Reply) -> Frame:
-    """The frame of an answer; nothing for a one-way request."""
+    """The frame of a response; empty for a one-way request."""
     if request.flag & ONEWAY_FLAG:
         return []
     if isinstance(reply, list):
@@ -87,7 +87,7 @@ class Dispatcher:
         """Called, by code, with requests that took a millisecond or more, and with their time."""
 
     def dispatch(self, command: Command, caller: Caller) -> Frame | asyncio.Future[Frame]:
-        """The answer's frame, or the promise of one; raises where only closing is left."""
+        """The response's frame, or a future of it; raises if the connection must be closed."""
         now = self._now
         started = now()
         found = self._table.get(command.code)
@@ -99,7 +99,7 @@ class Dispatcher:
         try:
             reply = handle(command, caller)
             if type(reply) is list:
-                # Sends and pulls pass here, so `_count` is inlined.
+                # Sends and pulls pass through this, so `_count` is inlined.
                 seconds = now() - started
                 stats.counts[bisect_left(BOUNDS, seconds)] += 1
                 stats.seconds += seconds
@@ -150,7 +150,7 @@ class Dispatcher:
         return self._count(command, answer, stats, started)
 
     def _count(self, command: Command, reply: Reply, stats: ApiStats, started: float) -> Frame:
-        """Write an answer, and count it."""
+        """Encode a response, and count it."""
         frame = write(command, reply)
         seconds = self._now() - started
         stats.add(seconds)
@@ -169,7 +169,7 @@ class Dispatcher:
 
 
 def failed(command: Command, caller: Caller, error: Exception) -> Command:
-    """The answer to a request that raised."""
+    """The response to a request that raised."""
     if isinstance(error, Refused):
         return Command(error.code, remark=error.remark[:REMARK_MAX])
     if isinstance(error, MalformedRequest):

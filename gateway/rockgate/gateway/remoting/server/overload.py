@@ -98,7 +98,7 @@ class RequestKind:
             self.is_guarded = self.is_held
 
     def hold(self, is_held: bool) -> None:
-        """Let requests of this kind wait for the store, or not any more."""
+        """Make requests of this kind wait for the store, or no longer."""
         self.is_held = is_held
         self.is_guarded = is_held or self.is_full
 
@@ -146,12 +146,12 @@ class Overload(Generic[T]):
         return self._stalled_at_ms is None and not self._waiting
 
     def stalled(self, is_stalled: bool, now_ms: int) -> None:
-        """The store is stalled, or not any more."""
+        """The store is stalled, or has resumed."""
         self._stalled_at_ms = now_ms if is_stalled else None
         self._sends.hold(not self.is_at_rest)
 
     def is_busy(self, now_ms: int) -> bool:
-        """Whether appends have waited for so long that sends are rejected."""
+        """Whether appends have waited long enough for sends to be rejected."""
         since_ms = self._stalled_at_ms
         return since_ms is not None and now_ms - since_ms >= self._busy_ms_min
 

@@ -35,16 +35,16 @@ log = logging.getLogger(__name__)
 _LINES = Lines(log, "a RocketMQ listener")
 
 TURN_SECONDS: Final = 0.01
-"""How long requests of one connection are started before others get their turn."""
+"""How long requests of one connection are started before others run."""
 OVERDUE_MS_MIN: Final = 100
 """Requests that were received more recently are not looked at."""
 
 
 class Dispatch(Protocol):
-    """What answers requests."""
+    """Responds to requests."""
 
     def dispatch(self, command: Command, caller: Caller, /) -> Frame | asyncio.Future[Frame]:
-        """The answer's frame, or the promise of one."""
+        """The response's frame, or a future of it."""
 
     def overdue(self, command: Command, age_ms: int, behind_count: int, /) -> Frame | None:
         """The refusal of a request that has waited too long since it was received, if it has."""
@@ -57,7 +57,7 @@ class Sessions(Protocol):
         """Register a new session; False rejects it."""
 
     def lost(self, session: Session, /) -> None:
-        """Forget a session whose connection is gone."""
+        """Remove a session whose connection is closed."""
 
 
 class Session(Stream[Command, Peer]):
@@ -96,7 +96,7 @@ class Session(Stream[Command, Peer]):
         self._dispatch = dispatch
         self._sessions = sessions
         self._waiting: dict[asyncio.Future[Frame], Command] = {}
-        # Requests of ours, by number.
+        # Requests of the server, by opaque.
         self._asked: dict[int, asyncio.Future[Command]] = {}
         self._is_writing_soon = False
         # Whether requests were left over: only those can have become too old.
@@ -110,7 +110,7 @@ class Session(Stream[Command, Peer]):
         return not self._is_closing
 
     def send_oneway(self, code: int, fields: Fields, body: Buffer = b"") -> None:
-        """Send a request that has no answer; to a connection that ends it is not sent."""
+        """Send a one-way request; to a closing connection it is not sent."""
         if not self._is_closing:
             self._commands.request(code, fields, body, oneway=True)
             self._write_soon()
@@ -118,7 +118,7 @@ class Session(Stream[Command, Peer]):
     def ask(
         self, code: int, fields: Fields, body: Buffer, seconds_max: float
     ) -> asyncio.Future[Command]:
-        """Send a request; the future has its answer, or TimeoutError, or ConnectionError."""
+        """Send a request; the future has its response, or TimeoutError, or ConnectionError."""
         future: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
         if self._is_closing:
             future.set_exception(ConnectionError("connection closed"))
@@ -159,7 +159,7 @@ class Session(Stream[Command, Peer]):
 
     def _accept(self, commands: list[Command]) -> None:
         if dropped := self._commands.dropped_bytes:
-            # Answers that came too late: their bytes are released nowhere else.
+            # Late responses: their bytes are released only here.
             self._commands.dropped_bytes = 0
             _log_dropped(dropped, self.peer)
             self._partial_bytes -= dropped
@@ -176,7 +176,7 @@ class Session(Stream[Command, Peer]):
             self._watch.frame_at = self._watch.read_at
 
     def _start_all(self) -> None:
-        """Start requests while the client reads; many small answers become one write."""
+        """Start requests while the client reads; many small responses become one write."""
         backlog, write_size = self._backlog, min(WRITE_SIZE, self._limits.unread_bytes_max)
         unwritten = self._refuse_overdue() if self._is_behind else 0
         turn: TimeSlice | None = None
@@ -216,7 +216,7 @@ class Session(Stream[Command, Peer]):
         return unwritten
 
     def _start(self, command: Command) -> int:
-        """Hand a request to its processor; returns how many bytes now wait to be written."""
+        """Pass a request to its processor; returns how many bytes now wait to be written."""
         if command.flag & RESPONSE_FLAG:
             self._free(command)
             future = self._asked.pop(command.opaque, None)
@@ -236,7 +236,7 @@ class Session(Stream[Command, Peer]):
         """A processor's future is done."""
         command = self._waiting.pop(future, None)
         if command is None or self._is_closing or future.cancelled():
-            # The client is gone; looking at the error keeps asyncio from reporting it.
+            # The connection is closed; retrieving the error keeps asyncio from reporting it.
             _ = future.cancelled() or future.exception()
             return
         try:
@@ -287,7 +287,7 @@ class Session(Stream[Command, Peer]):
 
 
 def _log_request(command: Command, peer: Peer) -> None:
-    """A request came in."""
+    """A request was received."""
     log.debug(
         "< %s code=%s opaque=%d size=%d",
         peer,
@@ -298,10 +298,10 @@ def _log_request(command: Command, peer: Peer) -> None:
 
 
 def _log_answer(command: Command, peer: Peer, size: int) -> None:
-    """Its answer is known."""
+    """Its response is ready."""
     log.debug("> %s code=%s opaque=%d size=%d", peer, command.code, command.opaque, size)
 
 
 def _log_dropped(size: int, peer: Peer) -> None:
-    """Answers came that no caller waits for, or no longer."""
+    """Responses that no caller waits for any longer."""
     log.info("discarded responses without a waiting request size=%d %s", size, peer)

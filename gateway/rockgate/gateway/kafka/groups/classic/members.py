@@ -176,7 +176,7 @@ class Members:
     # Protocols
 
     def support(self, join: Join, protocol_type: str) -> bool:
-        """Whether a joining client has the group's protocol type, and a protocol that all support."""
+        """Whether a joining client has the group's protocol type and shares a protocol with all."""
         count = len(self._by_id)
         if not count:
             return bool(join.protocol_type and join.protocols)
