@@ -355,7 +355,7 @@ async def test_a_broker_that_stops_lets_a_handler_finish(broker: RocketBroker, t
     await broker.publish("one tea", topic, tag="new")
     await asyncio.wait_for(began.wait(), 30)
     stopping = asyncio.create_task(broker.stop())
-    for _ in range(1000):  # as many turns of the loop as a stop needs that waits for nobody
+    for _ in range(1000):  # as many turns of the loop as a stop needs that waits for no one
         await asyncio.sleep(0)
     assert not stopping.done()
     may_end.set()

@@ -288,10 +288,7 @@ class Groups:
         return self._held.setdefault(name, kind) is kind
 
     def release(self, name: str, kind: GroupType) -> None:
-        """Release a group:
-
-        its last member of the other protocol has left; offset retention begins now.
-        """
+        """Release a group, which has no members now; offset retention begins."""
         if self._held.get(name) is kind:
             del self._held[name]
             record = self._saved.find(name)
