@@ -107,7 +107,7 @@ class Grouping:
             member.commit()
 
     @pytest.mark.feature(COMMITS)
-    def test_a_group_goes_on_where_it_committed(self, server: RunningServer) -> None:
+    def test_a_group_continues_where_it_committed(self, server: RunningServer) -> None:
         topic = self._spread(server, 100)
         group = f"group-of-{topic}"
         with joined(self.driver, server.bootstrap, group, topic) as member:

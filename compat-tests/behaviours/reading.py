@@ -49,7 +49,7 @@ class Reading:
             assert (consumer.beginning(topic, 0), consumer.end(topic, 0)) == (0, 100)
 
     @pytest.mark.feature(OFFSETS)
-    def test_seeking_to_the_middle_of_a_batch_goes_on_right_there(
+    def test_seeking_to_the_middle_of_a_batch_continues_right_there(
         self, server: RunningServer
     ) -> None:
         topic = self._filled(server, "seek")
@@ -67,9 +67,7 @@ class Reading:
                 assert found[0].value == b"%d" % offset
 
     @pytest.mark.feature(WAITING)
-    def test_records_larger_than_every_limit_are_read_all_the_same(
-        self, server: RunningServer
-    ) -> None:
+    def test_records_larger_than_every_limit_are_read_anyway(self, server: RunningServer) -> None:
         topic = new_topic("large")
         messages = [
             Message(value=bytes([number]) * 50_000, partition=number % 4) for number in range(12)

@@ -40,7 +40,7 @@ class TestKafkaClients4(
     client = f"kafka-clients {pinned_version(HERE / 'v4' / 'pom.xml')}"
 
     @pytest.mark.feature(TRANSACTIONS)
-    def test_a_producer_whose_transaction_timed_out_aborts_and_goes_on(
+    def test_a_producer_whose_transaction_timed_out_aborts_and_continues(
         self, server: RunningServer
     ) -> None:
         topic = new_topic("timed-out")

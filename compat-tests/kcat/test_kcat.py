@@ -172,7 +172,7 @@ def test_a_waiting_consumer_gets_what_comes_at_once(kcat: Kcat) -> None:
 
 
 @pytest.mark.feature(features.COMMITS)
-def test_a_group_goes_on_where_it_committed(kcat: Kcat) -> None:
+def test_a_group_continues_where_it_committed(kcat: Kcat) -> None:
     topic = new_topic("kcat-grouped")
     group = f"group-of-{topic}"
     spread(kcat, topic, 0, 10)

@@ -168,7 +168,7 @@ def given(word: str) -> Given:
     return int(queue), int(number), int(at)
 
 
-async def test_broadcasting_both_get_everything_and_one_goes_on_with_the_others_file(
+async def test_broadcasting_both_get_everything_and_one_continues_with_the_others_file(
     broker: Broker, java_client: Java, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     topic = group = f"news-{request.node.callspec.params['java_client']}"

@@ -143,7 +143,7 @@ class TestRocketMQ5(Scenarios):
     version = "v5"
     client = f"rocketmq-java {pinned_version(HERE / 'v5' / 'pom.xml')}"
 
-    def test_a_group_goes_on_where_it_was_after_a_restart(
+    def test_a_group_continues_where_it_was_after_a_restart(
         self, java_client: Program, rocketmq: RunningServer
     ) -> None:
         java_client.run("produce", namesrv(rocketmq), "lasting", 0, 20)

@@ -216,7 +216,7 @@ def test_settings_are_shown_and_some_are_changed(admin: Admin) -> None:
 
 
 @feature("updateKvConfig, deleteKvConfig, updateOrderConf, wipeWritePerm, addWritePerm, allocateMQ")
-def test_the_name_server_is_told(admin: Admin) -> None:
+def test_the_name_server_is_reported(admin: Admin) -> None:
     assert "success" in admin("updateKvConfig", "-s", "space", "-k", "a", "-v", "b")
     assert "success" in admin("deleteKvConfig", "-s", "space", "-k", "a")
     order = ("-t", TOPIC, "-m")

@@ -87,7 +87,7 @@ class Administering(OnBroker):
 
     @TOPICS
     @pytest.mark.row("ADM-3")
-    async def test_what_queues_hold_is_told(self, broker: Broker, topic: str) -> None:
+    async def test_what_queues_hold_is_reported(self, broker: Broker, topic: str) -> None:
         before = datetime.now(UTC) - timedelta(minutes=1)
         queue = (await send_to_one(broker, topic, 2))[0].queue
         async with admin_of(broker) as admin:
@@ -157,7 +157,7 @@ class Administering(OnBroker):
 
     @GROUPS
     @pytest.mark.row("ADM-5")
-    async def test_lag_and_connections_are_told(self, broker: Broker, topic: str) -> None:
+    async def test_lag_and_connections_are_reported(self, broker: Broker, topic: str) -> None:
         await send(broker, topic, *numbered(8))
         async with (
             admin_of(broker) as admin,
@@ -282,7 +282,7 @@ class Administering(OnBroker):
 
     @OFFSETS
     @pytest.mark.row("ADM-7")
-    async def test_a_group_goes_on_where_another_one_is(self, broker: Broker, topic: str) -> None:
+    async def test_a_group_continues_where_another_one_is(self, broker: Broker, topic: str) -> None:
         queue = (await send_to_one(broker, topic, 5))[0].queue
         other = f"{topic}-other"
         async with admin_of(broker) as admin:
@@ -293,7 +293,7 @@ class Administering(OnBroker):
             assert await admin.offsets.committed(other, queue) == 4
 
     @LACKING
-    async def test_what_a_broker_does_not_have_is_told_apart(self, broker: Broker) -> None:
+    async def test_what_a_broker_does_not_have_is_distinguished(self, broker: Broker) -> None:
         async with admin_of(broker) as admin:
             address = "{}:{}".format(*broker.address)
             with pytest.raises(NotSupported, match=rf"does not know {self.lacks.name}"):

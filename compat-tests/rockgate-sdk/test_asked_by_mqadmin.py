@@ -105,7 +105,7 @@ class Asked(OnBroker):
         assert "Puller.run" in status
 
     @STATUS
-    async def test_who_it_is_and_how_far_it_is_are_told(self, member: Member) -> None:
+    async def test_who_it_is_and_how_far_it_is_are_reported(self, member: Member) -> None:
         name = member.name
         said = await member.ask("consumerConnection", "-g", name)
         assert member.client.id in said and "PYTHON" in said

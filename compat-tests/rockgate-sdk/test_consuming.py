@@ -77,7 +77,7 @@ class Consuming(OnBroker):
 
     @PLAIN
     @pytest.mark.row("C-09")
-    async def test_a_group_goes_on_where_it_was(self, broker: Broker) -> None:
+    async def test_a_group_continues_where_it_was(self, broker: Broker) -> None:
         await send(broker, "resume", *numbered(20))
         found: list[bytes] = []
         for count in (12, 8):

@@ -157,7 +157,7 @@ class InOrder(OnBroker):
         seen.check(repeats_max=2 if self.line else 0)
 
     @IN_ORDER
-    async def test_what_always_fails_is_a_dead_letter_and_the_queue_goes_on(
+    async def test_what_always_fails_is_a_dead_letter_and_the_queue_continues(
         self, broker: Broker, topic: str
     ) -> None:
         broker.make_topic(topic, QUEUE_COUNT)
@@ -237,7 +237,7 @@ class InOrder(OnBroker):
 
     @BROADCASTING
     @pytest.mark.row("C-09")
-    async def test_a_member_goes_on_where_its_file_says(
+    async def test_a_member_continues_where_its_file_says(
         self, broker: Broker, topic: str, tmp_path: Path
     ) -> None:
         await send(broker, topic, *numbered(10))

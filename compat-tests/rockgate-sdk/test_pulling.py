@@ -61,7 +61,7 @@ class Pulling(OnBroker):
 
     @PLAIN
     @pytest.mark.row("PC-2", "PC-7", "C-04", "CB-6")
-    async def test_the_four_statuses_are_told_apart_with_where_to_go_on(
+    async def test_the_four_statuses_are_distinguished_with_where_to_continue(
         self, broker: Broker, topic: str
     ) -> None:
         queue = (await send_to_one(broker, topic, 5, tag="paid"))[0].queue

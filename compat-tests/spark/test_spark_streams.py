@@ -98,7 +98,7 @@ def test_a_checkpoint_resumes_with_nothing_lost_and_nothing_twice(
         assert in_files(spark, tmp_path) == list(range(sent))
 
 
-def test_a_stream_stopped_at_any_moment_goes_on_where_it_was(
+def test_a_stream_stopped_at_any_moment_continues_where_it_was(
     spark: SparkSession, server: RunningServer, tmp_path: Path
 ) -> None:
     topic = new_topic(server.bootstrap, 2)
@@ -212,7 +212,7 @@ def test_new_partitions_and_new_topics_are_read_from_their_beginning(
     assert places == {(first, 0), (first, 1), (first, 2), (f"{first}-b", 0), (f"{first}-b", 1)}
 
 
-def test_a_stream_of_read_committed_goes_on_over_aborted_transactions(
+def test_a_stream_of_read_committed_continues_over_aborted_transactions(
     spark: SparkSession, server: RunningServer
 ) -> None:
     topic, into = new_topic(server.bootstrap, 2), Collected()

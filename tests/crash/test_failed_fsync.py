@@ -77,7 +77,7 @@ def test_what_a_new_process_calls_flushed_outlives_a_power_cut_after_a_failed_fs
     assert failed
 
 
-def test_after_a_failed_fsync_messages_are_refused_and_readers_go_on() -> None:
+def test_after_a_failed_fsync_messages_are_refused_and_readers_continue() -> None:
     disk, clock = MemoryDisk(), ManualClock()
     store = open_store(disk.root(), clock)
     model = Model()

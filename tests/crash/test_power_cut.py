@@ -71,7 +71,7 @@ def test_a_cut_during_recovery_loses_nothing_more() -> None:
         store.close()
 
 
-def test_a_store_that_died_many_times_goes_on_as_if_it_had_not() -> None:
+def test_a_store_that_died_many_times_continues_as_if_it_had_not() -> None:
     random = seeded()
     for _ in range(max(1, budget("power_cuts") // 10)):
         disk, clock, model = MemoryDisk(), ManualClock(), Model()

@@ -8,7 +8,7 @@ def test_equal_answers_are_no_difference() -> None:
     assert differences([["end", "a1", True]], [["NONE"]], [["NONE"]]) == []
 
 
-def test_a_difference_is_told_with_its_step_and_both_answers() -> None:
+def test_a_difference_is_reported_with_its_step_and_both_answers() -> None:
     found = differences([["x"], ["forget"]], ["A", "NONE"], ["A", "UNKNOWN_SERVER_ERROR"])
     assert found == ["step 1 ['forget']: theirs NONE, ours UNKNOWN_SERVER_ERROR"]
 

@@ -68,7 +68,7 @@ def filling(tmp_path: Path) -> Iterator[Filling]:
         yield made
 
 
-def test_a_full_disk_refuses_what_writes_over_restarts_and_goes_on_by_itself(
+def test_a_full_disk_refuses_what_writes_over_restarts_and_continues_by_itself(
     filling: Filling,
 ) -> None:
     server = filling.server

@@ -115,7 +115,7 @@ async def test_no_request_meets_a_store_that_is_closed(
         (StoreCorrupt("commitlog/0", 5, "it is torn"), ResponseCode.SYSTEM_ERROR),
     ],
 )
-async def test_what_a_store_cannot_read_is_told_by_its_code(
+async def test_what_a_store_cannot_read_is_reported_by_its_code(
     error: StoreError, code: ResponseCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = PullWorld()

@@ -168,7 +168,7 @@ def commit(client: RawClient) -> None:
 @pytest.mark.row("F-02")
 @pytest.mark.row("PUT-6")
 @pytest.mark.row("D-13")
-def test_while_appends_wait_sends_are_refused_and_everything_else_goes_on(
+def test_while_appends_wait_sends_are_refused_and_everything_else_continues(
     sticking: Sticking,
 ) -> None:
     server = sticking.server
@@ -233,7 +233,7 @@ def test_a_short_stall_is_no_error_for_a_send_that_waits_it_out(tmp_path: Path) 
 
 
 @pytest.mark.row("F-01")
-def test_switched_off_nobody_waits_and_only_what_has_no_room_is_refused(tmp_path: Path) -> None:
+def test_switched_off_no_one_waits_and_only_what_has_no_room_is_refused(tmp_path: Path) -> None:
     made = Sticking(tmp_path, "overload.enabled=false")
     with made.server as server:
         broker, kafka = Client(server.address("remoting")), RawClient(server)

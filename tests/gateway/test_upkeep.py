@@ -128,7 +128,7 @@ async def test_each_step_that_is_registered_may_fail_once_and_twice_and_starves_
     assert 'rockgate_upkeep_failures_total{step="deliveries"} 0' in metrics
 
 
-async def test_each_step_that_fails_for_ever_is_told_once_a_minute_while_the_others_go_on(
+async def test_each_step_that_fails_forever_is_reported_once_a_minute_while_the_others_continue(
     started: tuple[Upkeep, Server], caplog: pytest.LogCaptureFixture
 ) -> None:
     upkeep, _ = started

@@ -26,7 +26,7 @@ def server(tmp_path: Path) -> Iterator[RunningServer]:
         assert running.stop() == 0
 
 
-def test_many_large_half_sent_requests_stall_nobody_and_leave_no_memory(
+def test_many_large_half_sent_requests_stall_no_one_and_leave_no_memory(
     server: RunningServer,
 ) -> None:
     frame = struct.pack(">i", SIZE) + bytes(SIZE)

@@ -146,7 +146,7 @@ def test_acknowledgements_of_very_many_messages_are_refused(attacker: PopClient)
     assert acknowledge(attacker, [batch(b=bomb)]).code == ResponseCode.INVALID_PARAMETER
 
 
-def test_very_many_empty_acknowledgements_hold_up_nobody(attacker: PopClient) -> None:
+def test_very_many_empty_acknowledgements_hold_up_no_one(attacker: PopClient) -> None:
     answer = acknowledge(attacker, [batch(b="")] * 9_000)
     expect(answer)
 
@@ -172,7 +172,7 @@ def test_acknowledgements_with_any_values_are_answered(
 @pytest.mark.parametrize(
     "topic", ["%RETRY%nobody_prey", "%RETRY%", "no-such", "TBW102", "rmq_sys_x"]
 )
-def test_topics_that_nobody_may_pop_are_answered(attacker: PopClient, topic: str) -> None:
+def test_topics_that_no_one_may_pop_are_answered(attacker: PopClient, topic: str) -> None:
     expect(attacker.pop(topic, "strangers"))
     expect(attacker.ask(R.PEEK_MESSAGE, {**_where(topic), "maxMsgNums": 2**31 - 1}))
     expect(attacker.ask(R.POLLING_INFO, _where(topic)))

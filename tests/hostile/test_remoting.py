@@ -120,14 +120,14 @@ def mangled(frame: bytes, chance: random.Random) -> bytes:
     return struct.pack(">i", len(data) - 4) + data[4:]
 
 
-def test_mangled_requests_harm_nobody(server: RunningServer, address: tuple[str, int]) -> None:
+def test_mangled_requests_harm_no_one(server: RunningServer, address: tuple[str, int]) -> None:
     chance = seeded()
     with under_watch(server):
         for _ in range(budget("hostile_rounds_each")):
             spit(address, b"".join(mangled(chance.choice(REQUESTS), chance) for _ in range(10)))
 
 
-def test_recorded_requests_out_of_their_place_harm_nobody(
+def test_recorded_requests_out_of_their_place_harm_no_one(
     server: RunningServer, address: tuple[str, int]
 ) -> None:
     chance = seeded()
@@ -136,7 +136,7 @@ def test_recorded_requests_out_of_their_place_harm_nobody(
             spit(address, b"".join(chance.choice(REQUESTS) for _ in range(20)))
 
 
-def test_random_bytes_harm_nobody(server: RunningServer, address: tuple[str, int]) -> None:
+def test_random_bytes_harm_no_one(server: RunningServer, address: tuple[str, int]) -> None:
     chance = seeded()
     with under_watch(server):
         for _ in range(budget("hostile_rounds_each")):
@@ -146,7 +146,7 @@ def test_random_bytes_harm_nobody(server: RunningServer, address: tuple[str, int
             spit(address, data)
 
 
-def test_recorded_requests_cut_short_harm_nobody(
+def test_recorded_requests_cut_short_harm_no_one(
     server: RunningServer, address: tuple[str, int]
 ) -> None:
     chance = seeded()
@@ -245,7 +245,7 @@ def test_any_values_in_any_request_get_an_answer_or_an_end(
 
 
 @pytest.mark.parametrize("code", [-(2**31), -1, 0, 9, 999_999, 2**31 - 1])
-def test_a_code_that_nobody_knows_is_answered_with_its_number(
+def test_a_code_that_no_one_knows_is_answered_with_its_number(
     server: RunningServer, address: tuple[str, int], code: int
 ) -> None:
     asker = Client(address)
@@ -258,7 +258,7 @@ def test_a_code_that_nobody_knows_is_answered_with_its_number(
 # Too much of everything
 
 
-def test_a_batch_of_many_empty_messages_is_refused_while_others_go_on(
+def test_a_batch_of_many_empty_messages_is_refused_while_others_continue(
     server: RunningServer,
 ) -> None:
     with under_watch(server, growth_bytes_max=128 << 20):
@@ -270,7 +270,7 @@ def test_a_batch_of_many_empty_messages_is_refused_while_others_go_on(
         attacker.socket.close()
 
 
-def test_a_heartbeat_with_very_many_groups_is_answered_while_others_go_on(
+def test_a_heartbeat_with_very_many_groups_is_answered_while_others_continue(
     server: RunningServer,
 ) -> None:
     groups = [{"groupName": f"g{number}", "subscriptionDataSet": []} for number in range(20_000)]
@@ -281,7 +281,9 @@ def test_a_heartbeat_with_very_many_groups_is_answered_while_others_go_on(
         attacker.socket.close()
 
 
-def test_a_lock_of_very_many_queues_is_answered_while_others_go_on(server: RunningServer) -> None:
+def test_a_lock_of_very_many_queues_is_answered_while_others_continue(
+    server: RunningServer,
+) -> None:
     queues = [{"topic": "t", "brokerName": "b", "queueId": number} for number in range(50_000)]
     wanted = {"consumerGroup": "g", "clientId": "c", "mqSet": queues}
     with under_watch(server, growth_bytes_max=256 << 20):
@@ -422,7 +424,7 @@ async def test_answers_read_at_one_byte_a_second_do_not_pile_up() -> None:
     assert len(line.script.started) <= 3
 
 
-def test_many_requests_that_never_end_hold_up_nobody(
+def test_many_requests_that_never_end_hold_up_no_one(
     server: RunningServer, address: tuple[str, int]
 ) -> None:
     with under_watch(server), contextlib.ExitStack() as stack:

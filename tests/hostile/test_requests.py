@@ -131,7 +131,7 @@ def test_a_topic_s_name_does_not_write_the_log(target: Target) -> None:
 # Too much of everything
 
 
-def test_a_million_topics_in_one_request_are_answered_while_others_go_on(target: Target) -> None:
+def test_a_million_topics_in_one_request_are_answered_while_others_continue(target: Target) -> None:
     topics = [MetadataRequestTopic(name=f"t{n}") for n in range(1_000_000)]
     value = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
     data = request(ApiKey.METADATA, 4, value)

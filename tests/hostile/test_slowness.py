@@ -58,7 +58,7 @@ async def test_answers_read_at_one_byte_a_second_do_not_pile_up() -> None:
     assert len(line.script.started) <= 3
 
 
-def test_many_requests_that_never_end_hold_up_nobody(target: Target) -> None:
+def test_many_requests_that_never_end_hold_up_no_one(target: Target) -> None:
     with target.under_watch(), contextlib.ExitStack() as stack:
         for _ in range(budget("hostile_rounds")):
             client = stack.enter_context(RawClient(target.server))

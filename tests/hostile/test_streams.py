@@ -38,7 +38,7 @@ def framed(data: bytes | bytearray) -> bytes:
     return struct.pack(">i", len(data)) + data
 
 
-def test_random_bytes_are_closed_and_nobody_else_notices(target: Target) -> None:
+def test_random_bytes_are_closed_and_no_one_else_notices(target: Target) -> None:
     random = seeded()
     with target.under_watch():
         for _ in range(budget("hostile_rounds")):

@@ -43,7 +43,7 @@ def test_every_feature_is_asked_of_some_client() -> None:
     assert asked == set(results()["features"])
 
 
-def test_a_failure_is_told_before_all_else() -> None:
+def test_a_failure_is_reported_before_all_else() -> None:
     cell: dict[str, Any] = {"passed": 3, "failed": ["test_x"], "not_run": {"no lz4": 1}}
     assert compatibility.cell_text(cell) == "**1 failed**"
     assert compatibility.cell_text({**cell, "failed": []}) == "3, 1 not run"

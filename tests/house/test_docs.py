@@ -138,7 +138,7 @@ def test_the_architecture_draws_the_layers_of_the_gateway_as_the_contract_has_th
 
 
 @pytest.mark.parametrize(("page", "lines_max"), LINES_MAX.items())
-def test_a_page_that_everybody_reads_is_short(page: str, lines_max: int) -> None:
+def test_a_page_that_everyone_reads_is_short(page: str, lines_max: int) -> None:
     assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= lines_max
 
 

@@ -24,7 +24,7 @@ def layout_calls(tree: ast.AST) -> list[int]:
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
-def test_nobody_in_the_gateway_unpacks_an_entry(name: str) -> None:
+def test_no_one_in_the_gateway_unpacks_an_entry(name: str) -> None:
     found = layout_calls(SOURCES[name])
     assert found == [], "name what is read in protocol.entry, and call it"
 

@@ -19,7 +19,7 @@ def test_every_api_and_every_config_is_on_the_page_once() -> None:
         assert text.count(f"\n| `{name}` |") == 1
 
 
-def test_what_is_served_and_what_is_advertised_are_told_apart() -> None:
+def test_what_is_served_and_what_is_advertised_are_distinguished() -> None:
     (line,) = (line for line in protocol.api_lines() if "[Produce]" in line)
     assert line.endswith("| 3-13 | 0-13 | 9+ |")
 

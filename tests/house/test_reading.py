@@ -20,7 +20,7 @@ def raw_reads(tree: ast.AST) -> Iterator[int]:
             yield node.lineno
 
 
-def test_nobody_outside_of_the_store_reads_the_log_itself() -> None:
+def test_no_one_outside_of_the_store_reads_the_log_itself() -> None:
     found = [
         f"{path}:{line}"
         for path in python_files("gateway", "cli")

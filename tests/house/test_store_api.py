@@ -92,7 +92,7 @@ def test_the_interface_never_waits(path: Path) -> None:
     assert [node for node in ast.walk(parse(path)) if isinstance(node, waits)] == []
 
 
-def test_the_interface_promises_nothing_that_nobody_asks_for() -> None:
+def test_the_interface_promises_nothing_that_no_one_asks_for() -> None:
     asked = {
         node.attr
         for path in python_files("gateway")
@@ -139,7 +139,7 @@ def holders(tree: ast.Module) -> list[str]:
     ]
 
 
-def test_nobody_but_composition_holds_the_whole_store() -> None:
+def test_no_one_but_composition_holds_the_whole_store() -> None:
     holding = {
         path
         for path in python_files("gateway")

@@ -146,7 +146,7 @@ JOBS_AND_FLAGS = {
 
 
 @pytest.mark.parametrize("job", JOBS_AND_FLAGS)
-def test_a_topic_that_is_not_there_is_told_before_spark_starts(
+def test_a_topic_that_is_not_there_is_reported_before_spark_starts(
     job: str,
     server: RunningServer,
     no_spark: None,
@@ -162,7 +162,7 @@ def test_a_topic_that_is_not_there_is_told_before_spark_starts(
 
 
 @pytest.mark.parametrize("job", [*JOBS_AND_FLAGS, "replay", "mirror", "dead-letters"])
-def test_a_server_that_is_not_there_is_told_before_spark_starts(
+def test_a_server_that_is_not_there_is_reported_before_spark_starts(
     job: str, no_spark: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -203,7 +203,7 @@ def test_ctrl_c_before_the_job_began_is_one_line_and_130(
 class TestProcess:
     """Whole processes, as a shell starts them."""
 
-    def test_ctrl_c_in_the_middle_says_so_in_a_line_and_the_next_run_goes_on(
+    def test_ctrl_c_in_the_middle_says_so_in_a_line_and_the_next_run_continues(
         self, server: RunningServer, tmp_path: Path
     ) -> None:
         topic = new_topic(server.bootstrap, 2)

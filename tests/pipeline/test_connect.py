@@ -60,7 +60,7 @@ def test_what_is_archived_and_replayed_there_is_what_was_sent(
 
 
 @pytest.mark.long
-def test_small_files_are_merged_there_and_an_archive_goes_on_from_either_side(
+def test_small_files_are_merged_there_and_an_archive_continues_from_either_side(
     server: RunningServer,
     there: list[str],
     cluster: Cluster,
@@ -86,7 +86,7 @@ def test_small_files_are_merged_there_and_an_archive_goes_on_from_either_side(
     assert sorted(int(bytes(row.value)) for row in rows) == list(range(120))
 
 
-def test_a_job_that_is_stopped_there_goes_on_where_it_was(
+def test_a_job_that_is_stopped_there_continues_where_it_was(
     server: RunningServer, connect: ConnectServer, tmp_path: Path
 ) -> None:
     """Ctrl-C between two steps of a mirror; partitions, keys and headers are preserved."""
@@ -249,7 +249,7 @@ def test_a_mirror_whose_client_is_killed_writes_nothing_twice(
 
 
 @pytest.mark.long
-def test_a_connect_server_that_goes_is_told_and_the_next_one_goes_on(
+def test_a_connect_server_that_goes_is_reported_and_the_next_one_continues(
     server: RunningServer, there: list[str], spark: SparkSession, tmp_path: Path
 ) -> None:
     topic = new_topic(server.bootstrap)
@@ -269,7 +269,7 @@ def test_a_connect_server_that_goes_is_told_and_the_next_one_goes_on(
 
 
 @pytest.mark.long
-def test_a_server_without_the_connector_and_a_setting_of_its_start_are_told(
+def test_a_server_without_the_connector_and_a_setting_of_its_start_are_reported(
     server: RunningServer, there: list[str], java: object, tmp_path: Path
 ) -> None:
     words = ["archive", "--topic", "t", "--into", "kept"]

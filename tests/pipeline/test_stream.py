@@ -120,7 +120,7 @@ def test_a_pause_ends_when_the_end_is_wished_for() -> None:
     assert stopping.wait(60)
 
 
-def test_lost_records_are_told_with_the_way_out(
+def test_lost_records_are_reported_with_the_way_out(
     spark: SparkSession, cluster: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     from confluent_kafka import TopicPartition

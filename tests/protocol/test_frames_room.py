@@ -70,7 +70,7 @@ def test_a_length_alone_takes_no_more_than_a_spare() -> None:
     assert room is not None and len(room) <= 2000
 
 
-def test_a_buffer_is_used_again_once_nobody_sees_it() -> None:
+def test_a_buffer_is_used_again_once_no_one_sees_it() -> None:
     spares = Spares()
     first = spares.take(LARGE)
     assert first is not None

@@ -101,7 +101,7 @@ def test_hooks_are_told_of_what_failed(how: str) -> None:
     run(scenario())
 
 
-def test_a_hook_may_forbid_a_send_and_those_before_it_are_told() -> None:
+def test_a_hook_may_forbid_a_send_and_those_before_it_are_notified() -> None:
     class Forbidding(SendHook):
         def before_send(self, sending: Sending) -> None:
             raise PermissionError("not today")
@@ -140,7 +140,7 @@ def test_a_hook_that_fails_behind_a_send_is_logged_and_no_more(
     assert first == "hook failed after a send to t"
 
 
-def test_the_answer_to_a_check_is_told_too() -> None:
+def test_the_answer_to_a_check_is_reported_too() -> None:
     async def scenario() -> None:
         world, hook = ProducerWorld(), Noting()
         async with world.producer(hooks=[hook], checker=Checked(Outcome.COMMIT)) as producer:

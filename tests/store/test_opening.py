@@ -169,7 +169,7 @@ def test_a_replay_feeds_every_entry_of_a_range_in_order() -> None:
         assert count == len(seen.numbers)
 
 
-def test_a_replay_passes_over_what_concerns_nobody() -> None:
+def test_a_replay_passes_over_what_concerns_no_one() -> None:
     disk = MemoryDisk()
     stopped(disk, 0, flushed=0, is_clean=True)
     _, log = opened(disk.killed())
@@ -191,7 +191,7 @@ def test_a_replay_passes_over_what_concerns_nobody() -> None:
             assert beside.numbers == list(range(90))
 
 
-def test_a_replay_feeds_changes_of_state_to_everybody() -> None:
+def test_a_replay_feeds_changes_of_state_to_everyone() -> None:
     disk = MemoryDisk()
     stopped(disk, 0, flushed=0, is_clean=True)
     _, log = opened(disk.killed())

@@ -16,7 +16,7 @@ def complaint(caplog: pytest.LogCaptureFixture) -> DeferralLog:
     return DeferralLog(logging.getLogger("test"), "deliveries")
 
 
-def test_a_reason_is_told_once_whatever_it_names(
+def test_a_reason_is_reported_once_whatever_it_names(
     complaint: DeferralLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     for place in range(9):
@@ -24,7 +24,7 @@ def test_a_reason_is_told_once_whatever_it_names(
     assert caplog.messages == ["deliveries deferred reason=no room at 0"]
 
 
-def test_another_reason_and_the_end_are_told_and_then_the_first_again(
+def test_another_reason_and_the_end_are_reported_and_then_the_first_again(
     complaint: DeferralLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     for error in (StoreFull("full"), StoreClosed("closed"), StoreClosed("closed")):

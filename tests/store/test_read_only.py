@@ -107,7 +107,7 @@ def test_an_epoch_makes_it_writable() -> None:
     assert keeping.store.epochs.current == last + 2
 
 
-def test_somebody_else_may_number_the_epoch_and_never_go_back() -> None:
+def test_someone_else_may_number_the_epoch_and_never_go_back() -> None:
     keeping = Keeping()
     last = keeping.store.epochs.current
     store = only_opened(keeping)

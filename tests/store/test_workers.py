@@ -69,7 +69,7 @@ def test_a_chain_of_inline_jobs_may_be_longer_than_the_stack() -> None:
     assert count == 3 * sys.getrecursionlimit()
 
 
-def test_inline_jobs_go_on_after_an_owner_that_raised() -> None:
+def test_inline_jobs_continue_after_an_owner_that_raised() -> None:
     jobs = InlineJobs()
     heard: list[object] = []
 
@@ -185,7 +185,7 @@ def test_a_worker_with_an_interval_takes_steps_unasked() -> None:
     worker.stop()
 
 
-def test_a_step_that_fails_is_logged_and_the_worker_goes_on(
+def test_a_step_that_fails_is_logged_and_the_worker_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     steps: list[int] = []

@@ -74,7 +74,7 @@ def test_anything_else_is_not_ready(answer: bytes) -> None:
         assert not answers_api_versions(address)
 
 
-def test_a_port_where_nobody_listens_is_not_ready() -> None:
+def test_a_port_where_no_one_listens_is_not_ready() -> None:
     (port,) = free_ports(1)
     assert not answers_api_versions(("127.0.0.1", port))
     assert not answers_namesrv(("127.0.0.1", port))

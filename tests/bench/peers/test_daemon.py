@@ -44,7 +44,7 @@ def test_it_is_started_when_it_answers_and_its_output_is_kept(daemon: Daemon) ->
     assert daemon.log_path.read_text() == "up\n"
 
 
-def test_one_that_ends_before_it_answers_is_told_with_its_last_words(daemon: Daemon) -> None:
+def test_one_that_ends_before_it_answers_is_reported_with_its_last_words(daemon: Daemon) -> None:
     with pytest.raises(NotReady, match="server ended with status 3:\nno room"):
         start(daemon, ENDS)
     assert daemon.pid is None
@@ -74,7 +74,7 @@ def test_it_is_not_started_twice(daemon: Daemon) -> None:
         start(daemon, LIVES)
 
 
-def test_it_can_be_started_again_and_the_log_goes_on(daemon: Daemon) -> None:
+def test_it_can_be_started_again_and_the_log_continues(daemon: Daemon) -> None:
     start(daemon, LIVES)
     daemon.stop()
     start(daemon, LIVES)
@@ -88,7 +88,7 @@ def test_one_that_will_not_end_is_killed(daemon: Daemon) -> None:
     assert daemon.pid is None
 
 
-def test_one_that_is_held_stands_still_and_then_goes_on(daemon: Daemon) -> None:
+def test_one_that_is_held_stands_still_and_then_continues(daemon: Daemon) -> None:
     start(daemon, LIVES)
     with daemon.held():
         wait_until(lambda: state(daemon) == "T", "it stands still")
@@ -102,7 +102,7 @@ def state(daemon: Daemon) -> str:
     return Path(f"/proc/{daemon.pid}/stat").read_text().rpartition(") ")[2][0]
 
 
-def test_a_pid_that_belongs_to_somebody_else_by_now_is_left_alone(tmp_path: Path) -> None:
+def test_a_pid_that_belongs_to_someone_else_by_now_is_left_alone(tmp_path: Path) -> None:
     mine = os.getpid()
     tick = start_tick(mine)
     assert tick is not None

@@ -54,14 +54,14 @@ def test_jars_are_brought_once(path: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "calls").read_text().splitlines()) == 1
 
 
-def test_a_failing_maven_is_told_and_leaves_nothing_behind(path: Path, tmp_path: Path) -> None:
+def test_a_failing_maven_is_reported_and_leaves_nothing_behind(path: Path, tmp_path: Path) -> None:
     program(path / "mvn", "#!/bin/sh\necho '[ERROR] no such artifact'\nexit 1\n")
     with pytest.raises(FetchFailed, match=r"(?s)status 1 for kafka:.*no such artifact"):
         jars.fetch("kafka", tmp_path / "cache")
     assert [each.suffix for each in (tmp_path / "cache").iterdir()] == [".lock"]
 
 
-def test_a_maven_that_brings_nothing_is_told(path: Path, tmp_path: Path) -> None:
+def test_a_maven_that_brings_nothing_is_reported(path: Path, tmp_path: Path) -> None:
     program(path / "mvn", "#!/bin/sh\n")
     with pytest.raises(FetchFailed, match="mvn brought no jar for kafka"):
         jars.fetch("kafka", tmp_path / "cache")

@@ -42,7 +42,7 @@ def test_without_a_server_the_status_is_3_and_it_says_where_to_look(
     )
 
 
-def test_programs_get_json_even_when_nobody_is_there() -> None:
+def test_programs_get_json_even_when_no_one_is_there() -> None:
     told = Terminal("127.0.0.1:1").json("topics", "list", status=3)
     (error,) = told["errors"]
     assert error["error"] == "UNREACHABLE"
@@ -54,7 +54,7 @@ def test_a_server_that_says_nothing_is_given_up_in_time(silent: str) -> None:
     assert f"{silent} accepted the connection but did not respond within 0.1 s" in said
 
 
-def test_a_name_that_nobody_knows_is_said() -> None:
+def test_a_name_that_no_one_knows_is_said() -> None:
     said = Terminal("nowhere.invalid:9092").run("topics", "list", status=3)
     assert "Cannot resolve host nowhere.invalid" in said
 
@@ -98,7 +98,7 @@ def wait_for_connection(address: str, process: subprocess.Popen[bytes]) -> None:
     wait_until(is_connected, "the command has connected")
 
 
-def test_a_table_that_nobody_reads_to_its_end_is_no_traceback(terminal: Terminal) -> None:
+def test_a_table_that_no_one_reads_to_its_end_is_no_traceback(terminal: Terminal) -> None:
     with terminal.start("cluster", "apis", stdin=subprocess.DEVNULL) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()

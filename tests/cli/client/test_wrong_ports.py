@@ -92,7 +92,7 @@ async def test_what_is_there_instead_is_said(data: bytes, is_first: bool, who: s
         assert who in str(told)
 
 
-async def test_a_port_that_takes_connections_and_says_nothing_is_told_too() -> None:
+async def test_a_port_that_takes_connections_and_says_nothing_is_reported_too() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()
@@ -108,7 +108,7 @@ async def test_a_port_that_takes_connections_and_says_nothing_is_told_too() -> N
                 await remoting.ask(code, ListDeadLettersHeader(), DeadLetterQueues)
 
 
-async def test_nobody_at_a_port_is_the_same_sentence_on_both_wires() -> None:
+async def test_no_one_at_a_port_is_the_same_sentence_on_both_wires() -> None:
     async with listening(saying(b"")) as address:
         pass
     sentence = f"Cannot connect to {address}: connection refused."

@@ -57,7 +57,7 @@ def test_formats(terminal: Terminal, filled: str) -> None:
     assert line == b"\tnull\tb0\n"
 
 
-def test_a_group_goes_on_where_it_stopped(terminal: Terminal, filled: str) -> None:
+def test_a_group_continues_where_it_stopped(terminal: Terminal, filled: str) -> None:
     group = ("--group", f"g-{filled}", "--from-beginning")
     first = words(terminal.pipe("consume", filled, *group, "-n", "5"))
     second = words(terminal.pipe("consume", filled, *group, "--exit-at-end", "--no-commit"))
@@ -198,7 +198,7 @@ def test_what_a_transaction_took_back_is_left_out_on_demand(
     assert words(committed) == ["kept", "kept"]
 
 
-def test_an_offset_outside_the_log_is_told_and_reading_goes_on(
+def test_an_offset_outside_the_log_is_reported_and_reading_continues(
     terminal: Terminal, filled: str
 ) -> None:
     terminal.run("topics", "delete-records", f"{filled}:0", "--before-offset", "8")

@@ -212,7 +212,7 @@ def test_what_makes_no_sense_is_status_2(terminal: Terminal) -> None:
         assert said.startswith(f"rockgate: {problem}"), said
 
 
-def test_a_group_that_nobody_knows_is_told_and_one_without_dead_letters_is_not(
+def test_a_group_that_no_one_knows_is_reported_and_one_without_dead_letters_is_not(
     wires: BothWires, terminal: Terminal, name: str
 ) -> None:
     said = terminal.run("dlq", "list", f"no-{name}", status=1)
@@ -250,7 +250,7 @@ def test_a_dry_run_refuses_what_the_run_would_refuse_and_sends_nothing(
     assert len(lying(wires, name, 1)) == before
 
 
-def test_whoever_breaks_off_is_told_what_was_sent_again_and_can_go_on(
+def test_whoever_breaks_off_is_told_what_was_sent_again_and_can_continue(
     wires: BothWires, terminal: Terminal, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead(wires, name, f"g-{name}", "a", "b", "c")

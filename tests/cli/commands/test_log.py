@@ -146,7 +146,9 @@ def test_a_check_beside_a_running_server_tries_no_start(data: Path, tmp_path: Pa
     store.close()
 
 
-def test_damage_that_a_start_does_not_meet_is_told_and_no_refusal_is_claimed(data: Path) -> None:
+def test_damage_that_a_start_does_not_meet_is_reported_and_no_refusal_is_claimed(
+    data: Path,
+) -> None:
     for name in ("checkpoint",):
         content = bytearray((data / name).read_bytes())
         newest = max((0, 4096), key=lambda at: content[at + 8 : at + 16])

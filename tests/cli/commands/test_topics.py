@@ -67,7 +67,7 @@ def test_what_is_there_already_is_an_error_unless_that_is_fine(
     assert [row["is_created"] for row in done["topics"]] == [False, True]
 
 
-def test_one_of_several_may_fail_and_both_are_told(terminal: Terminal, name: str) -> None:
+def test_one_of_several_may_fail_and_both_are_reported(terminal: Terminal, name: str) -> None:
     terminal.run("topics", "create", name)
     done = terminal.json("topics", "delete", name, f"{name}-no", status=1)
     assert done["topics"] == [{"name": name, "is_deleted": True}]

@@ -37,7 +37,7 @@ async def test_lines_come_without_their_ends(data: bytes, expected: list[bytes])
     assert await all_lines(data) == expected
 
 
-async def test_a_line_that_somebody_types_comes_at_once() -> None:
+async def test_a_line_that_someone_types_comes_at_once() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"first\nsec")
     lines = streams.lines(reading)
@@ -81,7 +81,7 @@ async def test_output_is_out_when_write_returns() -> None:
     os.close(writing)
 
 
-async def test_the_loop_goes_on_while_nobody_reads_the_output() -> None:
+async def test_the_loop_continues_while_no_one_reads_the_output() -> None:
     reading, writing = os.pipe()
     output = streams.Output(writing)
     data = b"x" * (1 << 20)
@@ -115,7 +115,7 @@ def test_a_meter_shows_how_fast_it_goes_a_few_times_a_second() -> None:
     assert meter.text() == "sent 2,000 records, 8.0 KiB (2,000/s, 8.0 KiB/s)"
 
 
-def test_a_meter_that_nobody_watches_shows_nothing() -> None:
+def test_a_meter_that_no_one_watches_shows_nothing() -> None:
     shown: list[str] = []
     meter = streams.Meter("sent", is_visible=False, clock=lambda: 0.0, show=shown.append)
     meter.add(1, 1)
@@ -150,7 +150,7 @@ async def test_what_is_out_when_a_command_is_ended_counts_as_written() -> None:
     os.close(writing)
 
 
-async def test_ending_a_command_does_not_wait_for_somebody_who_reads_no_more(
+async def test_ending_a_command_does_not_wait_for_someone_who_reads_no_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(streams, "OUT_SECONDS", 0.01)

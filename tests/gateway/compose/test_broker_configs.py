@@ -34,7 +34,7 @@ def test_a_config_is_documented(config: BrokerConfig) -> None:
     assert not config.is_set or config.setting in ("server.node_id", *LISTENING)
 
 
-def test_listeners_are_told_as_kafka_tells_them_with_the_port_that_was_bound() -> None:
+def test_listeners_are_reported_as_kafka_tells_them_with_the_port_that_was_bound() -> None:
     found = configs("kafka.listen=127.0.0.1:0")
     for name in ("listeners", "advertised.listeners"):
         assert (found[name].value, found[name].is_set) == ("PLAINTEXT://127.0.0.1:9999", True)

@@ -92,7 +92,7 @@ async def test_a_store_that_closes_says_how_often_it_fsynced(
     assert caplog.messages[-1] == f"closed end={store.log.end} fsyncs={count}"
 
 
-def test_ticks_come_soon_while_there_is_work_and_go_on_after_a_failure(
+def test_ticks_come_soon_while_there_is_work_and_continue_after_a_failure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock = HandClock()

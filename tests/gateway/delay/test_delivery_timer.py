@@ -90,7 +90,7 @@ def test_while_much_is_due_steps_follow_at_once() -> None:
     assert len(schedule.came_ms) == 40
 
 
-def test_somebody_looks_now_and_then_though_nothing_is_known_to_be_due() -> None:
+def test_someone_looks_now_and_then_though_nothing_is_known_to_be_due() -> None:
     schedule = Schedule()
     before = schedule.steps
     schedule.clock.advance(10 * WAIT_MS_MAX / 1_000)

@@ -95,7 +95,7 @@ RECORDS = [
 ]
 
 
-def test_records_that_wait_are_told_with_the_time_they_are_due() -> None:
+def test_records_that_wait_are_reported_with_the_time_they_are_due() -> None:
     body = build_batch(RECORDS, base_offset=0)
     for opened in (open_batch(body), open_in_steps(body)):
         assert waits_of(opened, TWO_LEVELS, 1_000) == [

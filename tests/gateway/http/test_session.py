@@ -99,7 +99,7 @@ async def test_a_half_closed_client_still_gets_its_answer(served: Served) -> Non
     assert answer.endswith(b"ok\n")
 
 
-async def test_a_client_that_goes_on_sending_still_gets_its_refusal(served: Served) -> None:
+async def test_a_client_that_continues_sending_still_gets_its_refusal(served: Served) -> None:
     answer = await served.ask(b"POST /health HTTP/1.1\r\nA: " + b"b" * 60_000)
     assert answer.startswith(b"HTTP/1.1 431 ")
 

@@ -53,7 +53,7 @@ def test_one_who_waits_again_while_being_woken_is_kept_for_the_next_time() -> No
     assert woken == [50, 25]
 
 
-def test_those_who_wait_go_on_once_only_what_is_not_whole_is_left() -> None:
+def test_those_who_wait_continue_once_only_what_is_not_whole_is_left() -> None:
     woken: list[str] = []
     budget = Budget(100, lambda: None, frame_bytes_max=200)
     budget.take(110)

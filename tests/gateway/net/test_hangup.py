@@ -14,7 +14,7 @@ def test_one_that_hung_up_is_noticed_behind_what_it_has_sent() -> None:
         assert ours.recv(10) == b"unread"
 
 
-def test_without_a_socket_nobody_is_gone() -> None:
+def test_without_a_socket_no_one_is_gone() -> None:
     ours, theirs = socket.socketpair()
     ours.close()
     theirs.close()

@@ -71,7 +71,7 @@ async def test_a_listener_reuses_its_address_and_its_connections_send_without_de
 
 
 @pytest.mark.row("M-02")
-def test_an_address_in_use_is_told_with_the_flag_that_changes_it() -> None:
+def test_an_address_in_use_is_reported_with_the_flag_that_changes_it() -> None:
     taken = Listener.bind("kafka", Address("127.0.0.1", 0))
     # Binding alone does not keep a second binder with SO_REUSEADDR out; listening does.
     taken.sockets[0].listen()
@@ -87,7 +87,7 @@ def test_an_address_in_use_is_told_with_the_flag_that_changes_it() -> None:
     ("host", "reason"),
     [("192.0.2.1", "No local interface has this address"), ("no.such.invalid", "unknown host")],
 )
-def test_a_host_that_is_not_ours_is_told(host: str, reason: str) -> None:
+def test_a_host_that_is_not_ours_is_reported(host: str, reason: str) -> None:
     with pytest.raises(BindError, match=reason):
         Listener.bind("http", Address(host, 0))
 

@@ -329,7 +329,7 @@ async def test_time_that_we_did_not_read_is_not_the_clients(line: AnyLine) -> No
     assert not line.transport.is_closed
 
 
-async def test_a_closing_connection_does_not_wait_for_ever_for_its_client(line: AnyLine) -> None:
+async def test_a_closing_connection_does_not_wait_forever_for_its_client(line: AnyLine) -> None:
     line.script.answer = lambda body: body * 500
     line.send(b"1")
     line.receive(b"\xff\xff\xff\xff")

@@ -55,7 +55,7 @@ def test_of_a_cancel_and_the_delivery_exactly_one_happens(broker: Client) -> Non
     sys.stdout.write(f"{len(won)} of {count} were cancelled\n")
 
 
-def test_a_scan_goes_on_where_its_last_part_ended(broker: Client) -> None:
+def test_a_scan_continues_where_its_last_part_ended(broker: Client) -> None:
     for number in range(250):
         delayed(broker, "parts", f"part-{number}", 3_600_000)
     whole = told(broker, SCAN, {"limit": 1000, "byTarget": "true", "topic": "parts"})

@@ -36,7 +36,7 @@ def test_tidying_up_is_done_by_itself(broker: Client, code: int) -> None:
     assert broker.ask(code).code == 0
 
 
-def test_all_producers_are_told_by_group(broker: Client) -> None:
+def test_all_producers_are_reported_by_group(broker: Client) -> None:
     broker.heartbeat("administered", "", "orders")
     table = json.loads(bytes(broker.ask(328).body))["data"]
     [found] = [each for each in table["producers"] if each["clientId"] == "administered"]
@@ -93,7 +93,7 @@ def test_many_groups_are_set_by_one_request(broker: Client) -> None:
     assert told["retryMaxTimes"] == 1, "all or none"
 
 
-def test_what_a_group_subscribes_to_is_told(broker: Client) -> None:
+def test_what_a_group_subscribes_to_is_reported(broker: Client) -> None:
     broker.heartbeat("asked-about", "subscribers", "orders")
     told = json.loads(bytes(broker.ask(345, {"group": "subscribers", "topic": "orders"}).body))
     assert told["subscriptionData"]["topic"] == "orders"
@@ -101,7 +101,7 @@ def test_what_a_group_subscribes_to_is_told(broker: Client) -> None:
     assert "subscriptionData" not in told
 
 
-def test_the_times_between_which_a_group_reads_are_told(broker: Client) -> None:
+def test_the_times_between_which_a_group_reads_are_reported(broker: Client) -> None:
     for _ in range(3):
         broker.publish("spans")
     asked = {"topic": "spans", "queueId": 0, "consumerGroup": "spanning", "commitOffset": 2}
@@ -119,7 +119,7 @@ def test_the_times_between_which_a_group_reads_are_told(broker: Client) -> None:
 # How far groups are behind
 
 
-def test_every_group_s_lag_is_told_topic_by_topic(broker: Client) -> None:
+def test_every_group_s_lag_is_reported_topic_by_topic(broker: Client) -> None:
     for topic in ("lag-one", "lag-two"):
         for number in range(6):
             broker.publish(topic, queue=number % 2)
@@ -290,7 +290,7 @@ def test_queues_may_differ_and_shrink_and_kafka_has_as_many_partitions_as_there_
     assert set_queues(3, 9) == (3, 9, 9)
 
 
-def test_all_groups_are_told_at_once_or_in_pages(broker: Client) -> None:
+def test_all_groups_are_reported_at_once_or_in_pages(broker: Client) -> None:
     for number in range(5):
         body = json.dumps({"groupName": f"paged-{number}", "retryMaxTimes": number}).encode()
         assert broker.ask(200, {}, body).code == 0

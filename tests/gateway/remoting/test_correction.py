@@ -49,7 +49,7 @@ def test_where_the_compared_group_is_behind_all_there_is_nothing_to_correct(
     assert correction(broker, "behind", "compared", "compared") == {0: LARGEST}
 
 
-def test_a_topic_that_nobody_reads_has_none(broker: Client) -> None:
+def test_a_topic_that_no_one_reads_has_none(broker: Client) -> None:
     broker.publish("unread")
     assert correction(broker, "unread", "anybody") == {}
     assert correction(broker, "nowhere", "anybody") == {}

@@ -167,7 +167,7 @@ def test_a_topic_of_our_own_broker_is_shared_only_if_that_is_set(shares_topics: 
     assert writers(routes, "orders").keys() == {"rockgate", *theirs}
 
 
-def test_nobody_takes_our_own_broker_s_name() -> None:
+def test_no_one_takes_our_own_broker_s_name() -> None:
     routes = Routes(Own(), 1000)
     with pytest.raises(ValueError, match=r"Broker name rockgate is used by the built-in broker\."):
         routes.register(live(name="rockgate"), table("orders"), 0)
@@ -435,7 +435,7 @@ def test_a_topic_without_a_known_broker_is_taken_without_an_error(namesrv: Clien
     assert namesrv.ask(105, {"topic": "elsewhere"}).code == ResponseCode.TOPIC_NOT_EXIST
 
 
-def test_settings_are_told_and_not_changed(namesrv: Client) -> None:
+def test_settings_are_reported_and_not_changed(namesrv: Client) -> None:
     told = bytes(namesrv.ask(319).body)
     assert namesrv.ask(318, {}, told).code == 0
     answer = namesrv.ask(318, {}, b"serverWorkerThreads=9\n")

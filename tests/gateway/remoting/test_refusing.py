@@ -68,7 +68,7 @@ def test_the_version_of_a_subscription_is_not_compared(broker: Client) -> None:
 
 
 @pytest.mark.row("BPULL-1")
-def test_a_group_that_nobody_made_may_pull(broker: Client) -> None:
+def test_a_group_that_no_one_made_may_pull(broker: Client) -> None:
     broker.publish("for-anybody", b"there")
     found = broker.pull("for-anybody", consumerGroup="made-by-nobody")
     assert [message.body for message in messages(found)] == [b"there"]

@@ -79,7 +79,7 @@ def test_a_reply_is_pushed_to_the_client_that_asked(
     assert replier.answer(begun).code == 0
 
 
-def test_a_reply_to_nobody_is_refused_and_names_whom_it_was_for(
+def test_a_reply_to_no_one_is_refused_and_names_whom_it_was_for(
     connect: Callable[..., Client],
 ) -> None:
     replier = connect()
@@ -144,7 +144,7 @@ def test_of_who_asks_one_name_is_kept_for_each_connection_and_none_that_is_too_l
     assert (clients._askers, clients._asker_ids) == ({}, {})
 
 
-def test_nobody_gets_another_one_s_replies_by_taking_its_name() -> None:
+def test_no_one_gets_another_one_s_replies_by_taking_its_name() -> None:
     clients, first, second, third = Clients(Free(), 100), line(), line(), line()
     clients.asks("c", first)
     clients.asks("c", second)

@@ -74,7 +74,7 @@ def side(
     return Side(server, connect(), f"undecided-{abs(hash(request.node.name))}")
 
 
-def test_an_undecided_record_is_found_by_nobody_until_its_commit(side: Side) -> None:
+def test_an_undecided_record_is_found_by_no_one_until_its_commit(side: Side) -> None:
     side.producer.begin_transaction()
     side.write(b"undecided")
     assert side.by_key() == [b"front"]
@@ -87,7 +87,7 @@ def test_an_undecided_record_is_found_by_nobody_until_its_commit(side: Side) -> 
     assert side.given_back("decided") == 1
 
 
-def test_an_aborted_record_is_found_by_nobody(side: Side) -> None:
+def test_an_aborted_record_is_found_by_no_one(side: Side) -> None:
     side.producer.begin_transaction()
     side.write(b"aborted")
     side.producer.abort_transaction(60)

@@ -86,7 +86,7 @@ def test_an_answer_has_the_number_the_region_and_whether_to_trace(
         assert ("recallHandle" in answer.fields) == (delay_ms is not None)
 
 
-def test_one_message_a_batch_and_one_given_back_are_told_apart(broker: Client) -> None:
+def test_one_message_a_batch_and_one_given_back_are_distinguished(broker: Client) -> None:
     broker.heartbeat("c", "told-apart", "apart")
     parts = [(0, b"b%d" % n, properties({"TAGS": f"t{n}"}).encode()) for n in range(2)]
     batch = encode_batch(parts)

@@ -54,7 +54,7 @@ def test_what_is_sent_back_comes_again_and_is_not_done() -> None:
 
 
 @pytest.mark.row("TRAP-9")
-def test_the_broker_sends_no_message_that_nobody_pulls(
+def test_the_broker_sends_no_message_that_no_one_pulls(
     broker: Client, connect: Callable[..., Client]
 ) -> None:
     broker.publish("unasked")

@@ -32,7 +32,7 @@ def test_looking_takes_nothing(tmp_path: Path) -> None:
     directory.unlock()
 
 
-def test_a_path_that_cannot_be_a_directory_is_told(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_a_directory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StartError, match=r"Cannot use data directory .*Not a directory"):
         refuse_if_in_use(tmp_path / "file")

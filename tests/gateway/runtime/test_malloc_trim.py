@@ -80,16 +80,14 @@ def test_a_busy_process_is_left_alone_until_it_is_quiet(memory: Memory, looking:
     assert memory.trims == ROUNDS
 
 
-def test_a_process_that_is_never_quiet_gives_back_all_the_same(
-    memory: Memory, looking: Trimming
-) -> None:
+def test_a_process_that_is_never_quiet_gives_back_anyway(memory: Memory, looking: Trimming) -> None:
     memory.bytes += GROWN_BYTES
     memory.share = 0.9
     look(looking, PUT_OFF_MAX + 1)
     assert memory.trims == 1
 
 
-def test_after_growth_it_is_given_back_some_times_and_not_for_ever(
+def test_after_growth_it_is_given_back_some_times_and_not_forever(
     memory: Memory, looking: Trimming
 ) -> None:
     memory.bytes += GROWN_BYTES

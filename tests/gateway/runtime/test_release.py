@@ -98,7 +98,7 @@ def _clear(held: list[Any]) -> None:
     held.append(None)
 
 
-def test_what_somebody_else_holds_is_not_changed() -> None:
+def test_what_someone_else_holds_is_not_changed() -> None:
     deaths = Deaths()
     shared = Whole(many(deaths))
     release([Whole([shared]), shared])

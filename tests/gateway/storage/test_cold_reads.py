@@ -18,7 +18,7 @@ def test_entries_from_before_the_start_are_cold_and_what_is_not_there_is_not() -
     assert world.cold_reads.cold(units) == [(units[0].position, units[0].size)]
 
 
-async def test_what_was_brought_in_is_resident() -> None:
+async def test_what_was_loaded_is_resident() -> None:
     world = world_before_and_after()
     cold = world.cold_reads.cold([world.queue().find(0)])
     await world.cold_reads.load(cold)

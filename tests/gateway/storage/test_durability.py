@@ -12,7 +12,7 @@ def world(flush: str = "sync", timeout_ms: int = 5_000) -> Admin:
     return Admin(replace(SYNC if flush == "sync" else CONFIG, flush_timeout_ms=timeout_ms))
 
 
-async def test_a_change_is_answered_at_once_where_nobody_asked_for_more() -> None:
+async def test_a_change_is_answered_at_once_where_no_one_asked_for_more() -> None:
     admin = world("async")
     admin.topic()
     assert admin.durability.after_changes("done") == "done"

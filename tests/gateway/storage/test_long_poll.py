@@ -110,7 +110,7 @@ async def test_however_a_poll_ends_nothing_of_it_is_left(ending: str, queues: li
     await turn()
 
 
-async def test_a_stop_answers_every_poll_with_what_there_is_and_lets_nobody_wait(
+async def test_a_stop_answers_every_poll_with_what_there_is_and_lets_no_one_wait(
     queues: list[Queue],
 ) -> None:
     clock = HandClock()

@@ -55,7 +55,7 @@ def test_labels_may_be_anything_and_stay_on_their_line() -> None:
     assert len(page.text().splitlines()) == 2 + 7
 
 
-def test_kind_and_meaning_are_told_once() -> None:
+def test_kind_and_meaning_are_reported_once() -> None:
     page = Exposition()
     page.add(metrics.GROUPS, 1, "Stable")
     page.add(metrics.CONNECTIONS, 1)

@@ -101,7 +101,7 @@ def offsets(found: Sequence[Pulled]) -> list[int]:
     st.integers(1, 500),
 )
 @settings(deadline=None, max_examples=budget("property_examples"))
-def test_every_record_is_a_message_from_which_the_record_can_be_told(
+def test_every_record_is_a_message_from_which_the_record_can_be_derived(
     records: list[Record], compression: Compression, count: int, size: int
 ) -> None:
     messages = opened(records, compression=compression)

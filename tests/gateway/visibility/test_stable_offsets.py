@@ -87,7 +87,7 @@ def test_nothing_counts_as_committed_before_its_marker_is_on_disk() -> None:
     assert ledger.bounds() == (2, 2)
 
 
-def test_pending_offsets_are_seen_by_nobody_until_the_commit() -> None:
+def test_pending_offsets_are_seen_by_no_one_until_the_commit() -> None:
     ledger = Ledger()
     ledger.topic()
     producer = ledger.init().producer
@@ -142,7 +142,7 @@ def test_a_restart_changes_nothing(is_killed: bool) -> None:
     assert ledger.committed_offset() == (0, 12)
 
 
-def test_aborted_transactions_of_deleted_records_are_forgotten_though_nobody_reads() -> None:
+def test_aborted_transactions_of_deleted_records_are_forgotten_though_no_one_reads() -> None:
     ledger = Ledger()
     topic = ledger.topic()
     producer = ledger.init().producer

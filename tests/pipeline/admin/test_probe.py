@@ -50,7 +50,7 @@ def test_every_missing_topic_is_named_and_none_is_created(cluster: Cluster) -> N
             probe.check_topics(cluster, ["nope-2", there, "nope-1"])
 
 
-def test_nobody_at_the_address_is_told_with_the_flag() -> None:
+def test_no_one_at_the_address_is_reported_with_the_flag() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
     with pytest.raises(NotReachable, match=rf"Cannot connect to {address}: .*--from correct\?"):
@@ -87,7 +87,7 @@ def test_the_port_of_http_is_not_a_kafka_port(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("text", ["localhost", "localhost:", ":9092", "a:b", "h:0", "h:99999"])
-def test_an_address_that_is_none_is_told_before_anybody_is_asked(text: str) -> None:
+def test_an_address_that_is_none_is_reported_before_anyone_is_asked(text: str) -> None:
     with pytest.raises(BadOption, match=r"expected HOST:PORT"):
         probe.check_server(Cluster(bootstrap=text))
 

@@ -22,7 +22,7 @@ def test_addresses_of_other_file_systems_are_left_to_spark(text: str) -> None:
     paths.check_present(text, "ARCHIVE")
 
 
-def test_a_file_in_place_of_a_folder_is_told(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_folder_is_reported(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for text in (str(file), f"file://{file}"):
@@ -36,7 +36,7 @@ def test_a_file_in_place_of_a_folder_is_told(tmp_path: Path) -> None:
         paths.check_present(str(file), "ARCHIVE")
 
 
-def test_a_folder_that_cannot_be_written_is_told(
+def test_a_folder_that_cannot_be_written_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Root may write everywhere, so the system's answer is given here.
@@ -53,7 +53,7 @@ def test_a_report_wants_a_file_in_a_folder_that_is_there(tmp_path: Path) -> None
         paths.check_file(str(tmp_path), "--report")
 
 
-def test_an_archive_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_an_archive_that_is_not_there_is_reported(tmp_path: Path) -> None:
     paths.check_present(str(tmp_path), "ARCHIVE")
     with pytest.raises(BadOption, match=r"^Invalid ARCHIVE: .* does not exist\.$"):
         paths.check_present(str(tmp_path / "nope"), "ARCHIVE")

@@ -155,7 +155,7 @@ def test_a_batch_that_is_done_again_changes_nothing(
     assert numbers(spark.read.parquet(str(tmp_path))) == list(range(40))
 
 
-def test_an_unknown_topic_and_a_wrong_server_are_told(
+def test_an_unknown_topic_and_a_wrong_server_are_reported(
     spark: SparkSession, cluster: Cluster, server: RunningServer, reporter: Reporter, tmp_path: Path
 ) -> None:
     with pytest.raises(UnknownTopic, match="Topic is-not-there does not exist at 127"):

@@ -84,7 +84,7 @@ def test_records_keep_their_partition_key_headers_and_time(
     )
 
 
-def test_a_rerun_goes_on_and_follows_new_partitions(
+def test_a_rerun_continues_and_follows_new_partitions(
     spark: SparkSession, cluster: Cluster, other: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap, 1)
@@ -142,7 +142,7 @@ def test_it_can_begin_where_a_group_has_committed(
         run(spark, options(cluster, other, topic, tmp_path / "b", reading=start), reporter)
 
 
-def test_mistakes_are_told(
+def test_mistakes_are_reported(
     spark: SparkSession, cluster: Cluster, other: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     with pytest.raises(UnknownTopic, match="Topic nowhere does not exist at"):

@@ -141,7 +141,7 @@ def test_a_delay_is_refused_where_records_would_not_wait(
     read_topic(cluster.bootstrap, topic, 0, 3)
 
 
-def test_a_replay_that_is_stopped_goes_on_without_a_gap_or_a_repetition(
+def test_a_replay_that_is_stopped_continues_without_a_gap_or_a_repetition(
     spark: SparkSession,
     cluster: Cluster,
     reporter: Reporter,
@@ -187,7 +187,7 @@ def test_a_rate_makes_steps_and_pauses(
     read_topic(cluster.bootstrap, topic, COUNT, 3)
 
 
-def test_mistakes_are_told_before_anything_is_written(
+def test_mistakes_are_reported_before_anything_is_written(
     spark: SparkSession, cluster: Cluster, reporter: Reporter, archived: Path, tmp_path: Path
 ) -> None:
     topic = new_topic(cluster.bootstrap, 3)

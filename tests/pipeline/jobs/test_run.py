@@ -130,7 +130,7 @@ def test_a_function_that_does_not_fit_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_topic_is_told(
+def test_an_unknown_topic_is_reported(
     spark: SparkSession, cluster: Cluster, reporter: Reporter, tmp_path: Path
 ) -> None:
     with pytest.raises(UnknownTopic, match="Topic nowhere does not exist at"):

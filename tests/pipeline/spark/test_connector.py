@@ -75,6 +75,6 @@ def test_a_maven_that_fails_leaves_no_cache_and_is_quoted(tmp_path: Path) -> Non
     assert not connector.jar_directory("4.0.0", environ).exists()
 
 
-def test_a_spark_that_nobody_has_tried_is_refused() -> None:
+def test_a_spark_that_no_one_has_tried_is_refused() -> None:
     with pytest.raises(NotInstalled, match=r"No connector is known for Spark 3\.5\.1"):
         connector.configuration("3.5.1", {"PATH": ""})

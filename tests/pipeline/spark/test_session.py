@@ -47,7 +47,7 @@ def test_a_connect_address_is_taken_from_the_master_or_from_spark_s_variable() -
     assert remote.address_for(None, {}) is None
 
 
-def test_nobody_at_a_connect_address_is_told_within_seconds(
+def test_no_one_at_a_connect_address_is_reported_within_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(remote, "ANSWER_SECONDS_MAX", 0.2)
@@ -60,7 +60,7 @@ def test_nobody_at_a_connect_address_is_told_within_seconds(
             silent.close()
 
 
-def test_what_is_no_connect_address_is_told() -> None:
+def test_what_is_no_connect_address_is_reported() -> None:
     with pytest.raises(BadOption, match=r"sc://host:port is not a Spark Connect address"):
         remote.open_remote("x", "sc://host:port", "4.0.0", {})
 

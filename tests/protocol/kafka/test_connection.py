@@ -125,7 +125,7 @@ def test_requests_beyond_the_limit_wait_for_answers_to_leave() -> None:
     ids=["negative", "oversized", "empty", "short", "no client id", "cut", "api", "version"],
 )
 @pytest.mark.parametrize("split_bytes", [False, True])
-def test_what_came_before_a_broken_frame_is_handed_out_and_then_the_error_is_raised(
+def test_what_came_before_a_broken_frame_is_returned_and_then_the_error_is_raised(
     broken: bytes, split_bytes: bool
 ) -> None:
     stream = stream_of([PING, PING]) + broken + PING.frame(3)
@@ -144,7 +144,7 @@ def test_what_came_before_a_broken_frame_is_handed_out_and_then_the_error_is_rai
         connection.receive_data(PING.frame(4))
 
 
-def test_an_error_waits_until_every_request_before_it_was_handed_out() -> None:
+def test_an_error_waits_until_every_request_before_it_was_returned() -> None:
     connection = ServerConnection(in_flight_max=1)
     (first,) = connection.receive_data(stream_of([PING, PING]) + LENGTH.pack(-1))
     assert connection.next_exchanges() == []

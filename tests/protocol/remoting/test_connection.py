@@ -117,7 +117,7 @@ def test_any_split_of_the_bytes_gives_the_same_commands(data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize("junk", [b"\xff\xff\xff\xff", b"\0\0\0\1x", b"\0\0\0\6\0\0\0\2[]"])
-def test_what_came_before_broken_bytes_is_handed_out_first(junk: bytes) -> None:
+def test_what_came_before_broken_bytes_is_returned_first(junk: bytes) -> None:
     client, server = Connection(), Connection()
     client.request(34)
     commands = server.receive_data(sent(client) + junk)

@@ -17,7 +17,7 @@ def test_texts_become_what_they_mean() -> None:
     assert read == SearchOffsetHeader(topic="t", queue_id=3, timestamp=17, boundary_type="LOWER")
 
 
-def test_a_field_that_nobody_declared_is_passed_over() -> None:
+def test_a_field_that_no_one_declared_is_passed_over() -> None:
     assert headers.read(Command(29, {**FIELDS, "bname": "x"}), SearchOffsetHeader).queue_id == 3
 
 

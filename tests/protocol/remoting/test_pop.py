@@ -59,7 +59,7 @@ def test_topics_of_handles_are_named_as_rocketmq_names_them() -> None:
     assert topic_of("orders", "g", "0") == "orders"
 
 
-def test_offsets_are_told_by_queue() -> None:
+def test_offsets_are_reported_by_queue() -> None:
     acquired = [Acquired("0", 1, 5, [5, 7], [0, 2]), Acquired("1", 0, 9, [9], [1])]
     assert start_offset_info(acquired) == "0 1 5;1 0 9"
     assert message_offset_info(acquired) == "0 1 5,7;1 0 9"

@@ -91,7 +91,7 @@ def test_what_cannot_be_compared_or_is_no_yes_or_no_does_not_match(expression: s
         ("a = 99999999999999999999", "Number 99999999999999999999 is too large"),
     ],
 )
-def test_what_cannot_be_understood_is_told_with_its_place(expression: str, reason: str) -> None:
+def test_what_cannot_be_understood_is_reported_with_its_place(expression: str, reason: str) -> None:
     with pytest.raises(SqlError) as refused:
         compile_expression(expression)
     assert reason in str(refused.value)

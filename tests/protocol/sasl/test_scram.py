@@ -97,7 +97,7 @@ def test_extensions_of_a_client_are_read() -> None:
     assert first.extensions == {"tokenauth": "true"}
 
 
-def test_a_client_may_name_itself_twice_but_act_as_nobody_else() -> None:
+def test_a_client_may_name_itself_twice_but_act_as_no_one_else() -> None:
     server = ScramServer(ScramMechanism.SHA_256, NONCE)
     assert server.first(b"y,a=alice,n=alice,r=abc").user == "alice"
     with pytest.raises(MalformedToken, match="another user"):

@@ -145,7 +145,7 @@ async def test_senseless_settings_of_a_topic_are_refused(name_server: str, topic
 
 
 @pytest.mark.row("ADM-3")
-async def test_what_queues_hold_is_told(name_server: str, topic: str) -> None:
+async def test_what_queues_hold_is_reported(name_server: str, topic: str) -> None:
     before = datetime.now(UTC) - timedelta(minutes=1)
     (_, last) = await send(name_server, topic, 2)
     async with Admin(name_server) as admin:
@@ -230,7 +230,7 @@ async def test_a_group_is_created_and_deleted(name_server: str, group: str) -> N
 
 
 @pytest.mark.row("ADM-5")
-async def test_lag_and_readers_of_a_topic_are_told(
+async def test_lag_and_readers_of_a_topic_are_reported(
     name_server: str, topic: str, group: str
 ) -> None:
     sent = await send(name_server, topic, 5)
@@ -248,7 +248,7 @@ async def test_lag_and_readers_of_a_topic_are_told(
 
 
 @pytest.mark.row("ADM-5")
-async def test_who_is_connected_is_told(name_server: str, topic: str, group: str) -> None:
+async def test_who_is_connected_is_reported(name_server: str, topic: str, group: str) -> None:
     await send(name_server, topic, 1)
     async with Admin(name_server) as admin:
         assert await admin.groups.consumers(group) is None
@@ -322,7 +322,7 @@ async def test_a_group_is_reset_to_a_time(name_server: str, topic: str, group: s
 
 
 @pytest.mark.row("ADM-7")
-async def test_a_group_goes_on_where_another_one_is(
+async def test_a_group_continues_where_another_one_is(
     name_server: str, topic: str, group: str
 ) -> None:
     sent = await send(name_server, topic, 5)

@@ -54,7 +54,7 @@ async def send(name_server: str, topic: str, how_many: int) -> Queue:
     return sent.queue
 
 
-async def test_a_request_that_a_broker_does_not_know_is_told_apart(name_server: str) -> None:
+async def test_a_request_that_a_broker_does_not_know_is_distinguished(name_server: str) -> None:
     async with Admin(name_server) as admin:
         (broker,) = await admin.brokers.all()
         with pytest.raises(NotSupported, match=r"does not know NOTIFY_CONSUMER_IDS_CHANGED \(40\)"):

@@ -208,7 +208,7 @@ def test_a_broker_that_no_route_names_any_more_is_left() -> None:
     run(scenario())
 
 
-def test_what_a_broker_asks_and_nobody_serves_is_answered_so() -> None:
+def test_what_a_broker_asks_and_no_one_serves_is_answered_so() -> None:
     async def scenario() -> None:
         net = MemoryNet()
         broker = net.listen("b:1")
@@ -428,7 +428,7 @@ class Forbidding:
 
 
 @pytest.mark.parametrize("code", [34, 35, 105, 106])
-def test_the_upkeep_goes_on_whatever_a_hook_raises(code: int) -> None:
+def test_the_upkeep_continues_whatever_a_hook_raises(code: int) -> None:
     async def scenario() -> None:
         net = MemoryNet()
         name_server(net, {"t": route({"b": "b:1"})})
@@ -457,7 +457,7 @@ async def unknown(_: Received) -> Outcome:
     return Outcome.UNKNOWN
 
 
-def test_the_upkeep_goes_on_though_a_broker_has_no_host() -> None:
+def test_the_upkeep_continues_though_a_broker_has_no_host() -> None:
     async def scenario() -> None:
         net = MemoryNet()
         name_server(net, {"t": route({"bad": f"{'x' * 70}:1", "worse": "b", "good": "b:1"})})
@@ -537,7 +537,7 @@ async def test_a_name_server_that_names_absurdly_many_brokers_is_believed_some()
         assert len(client._brokers) == 4096
 
 
-def test_a_broker_that_is_left_is_left_when_nobody_waits_for_it() -> None:
+def test_a_broker_that_is_left_is_left_when_no_one_waits_for_it() -> None:
     async def scenario() -> None:
         net = MemoryNet()
         routes = {"t": route({"a": "a:1", "b": "b:1"})}

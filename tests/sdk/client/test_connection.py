@@ -75,7 +75,7 @@ def test_a_request_without_an_answer_ends_in_time_and_a_late_answer_is_dropped()
 
 
 @pytest.mark.row("M-05")
-def test_an_answer_that_nobody_waits_for_is_dropped_with_a_log_line(
+def test_an_answer_that_no_one_waits_for_is_dropped_with_a_log_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:
@@ -459,7 +459,7 @@ def test_a_cancelled_close_leaves_the_peer_at_once() -> None:
     run(scenario())
 
 
-def test_a_peer_that_reads_nothing_is_left_though_nobody_waits_for_answers() -> None:
+def test_a_peer_that_reads_nothing_is_left_though_no_one_waits_for_answers() -> None:
     async def scenario() -> None:
         peer, link = linked()
         await link.oneway(1, timeout_s=5)

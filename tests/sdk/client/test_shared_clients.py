@@ -265,7 +265,7 @@ def test_a_trace_that_cannot_be_written_holds_closing_up_no_longer_than_anything
     run(scenario())
 
 
-def test_who_waits_for_a_reply_is_told_when_the_client_closes(world: ProducerWorld) -> None:
+def test_who_waits_for_a_reply_is_notified_when_the_client_closes(world: ProducerWorld) -> None:
     async def scenario() -> None:
         producer = await Producer("n:1", group="shop").open()
         asking = asyncio.create_task(producer.request(Message("t", b"x"), timeout_s=600))

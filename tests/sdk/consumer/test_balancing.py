@@ -254,7 +254,7 @@ async def test_topics_are_balanced_one_by_one_and_one_that_fails_is_logged(
 
 
 @pytest.mark.row("REB-4", "REB-7")
-def test_a_strategy_that_fails_leaves_its_topic_as_it_is_and_the_next_goes_on(
+def test_a_strategy_that_fails_leaves_its_topic_as_it_is_and_the_next_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:

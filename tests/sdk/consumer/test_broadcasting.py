@@ -89,7 +89,7 @@ async def test_every_member_gets_everything(
 
 
 @pytest.mark.row("OFF-1", "OFF-7", "START-8")
-async def test_a_member_goes_on_where_its_file_says(
+async def test_a_member_continues_where_its_file_says(
     name_server: str, topic: str, tmp_path: Path
 ) -> None:
     await send(name_server, topic, *numbered(0, 10))

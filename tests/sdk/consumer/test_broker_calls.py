@@ -259,7 +259,7 @@ def test_a_result_has_a_status_three_offsets_and_messages(
 
 
 @pytest.mark.row("CB-0")
-def test_an_answer_is_decoded_and_filtered_and_its_hint_kept_before_anybody_acts_on_it() -> None:
+def test_an_answer_is_decoded_and_filtered_and_its_hint_kept_before_anyone_acts_on_it() -> None:
     async def scenario(world: Brokers) -> None:
         body = b"".join(stored("t", n, queue_id=3, tag=tag) for n, tag in enumerate(["x", "y"]))
         world.master.script[11] = lambda _: answered(suggested=1, body=body)

@@ -90,7 +90,7 @@ async def test_a_message_carries_what_its_producer_set(name_server: str, topic: 
     assert before < message.born_at <= message.stored_at < datetime.now(UTC)
 
 
-async def test_a_group_goes_on_where_it_was(name_server: str, topic: str) -> None:
+async def test_a_group_continues_where_it_was(name_server: str, topic: str) -> None:
     await send(name_server, topic, *numbered(20))
     async with Consumer(name_server, group="g", topics=[topic], settings=BEGINNING) as consumer:
         first = await bodies(consumer, 12)

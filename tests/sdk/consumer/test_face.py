@@ -66,7 +66,7 @@ def four() -> list[bytes]:
 
 @pytest.mark.row("C-32")
 @pytest.mark.row("START-18")
-async def test_plain_functions_run_in_threads_and_the_loop_goes_on(
+async def test_plain_functions_run_in_threads_and_the_loop_continues(
     name_server: str, topic: str
 ) -> None:
     await send(name_server, topic, *four())

@@ -43,7 +43,7 @@ def test_too_many_tags_are_refused() -> None:
 
 
 @pytest.mark.row("SUB-7")
-def test_tags_of_one_code_are_told_apart() -> None:
+def test_tags_of_one_code_are_distinguished() -> None:
     wanted = by_tags("orders", "AaAa")
     # Java gives both the same hash, so a broker sends both.
     assert wanted.data(1).code_set == by_tags("orders", "BBBB").data(1).code_set

@@ -40,7 +40,7 @@ class Traced(ProducerWorld):
         return found
 
 
-def test_what_was_sent_is_told_in_rocketmqs_form() -> None:
+def test_what_was_sent_is_reported_in_rocketmqs_form() -> None:
     async def scenario() -> None:
         world = Traced()
         async with world.producer(trace=True) as producer:
@@ -62,7 +62,7 @@ def test_what_was_sent_is_told_in_rocketmqs_form() -> None:
     run(scenario())
 
 
-def test_batches_oneway_sends_and_failures_are_told_too() -> None:
+def test_batches_oneway_sends_and_failures_are_reported_too() -> None:
     async def scenario() -> None:
         world = Traced()
         async with world.producer(trace=True) as producer:
@@ -81,7 +81,7 @@ def test_batches_oneway_sends_and_failures_are_told_too() -> None:
     run(scenario())
 
 
-def test_the_end_of_a_transaction_is_told() -> None:
+def test_the_end_of_a_transaction_is_reported() -> None:
     async def scenario() -> None:
         world = Traced()
         checker = Checked(Outcome.ROLLBACK)
@@ -127,7 +127,7 @@ def test_another_topic_may_be_named_and_many_records_are_several_messages() -> N
     run(scenario())
 
 
-def test_records_that_nobody_can_take_are_dropped_and_counted(
+def test_records_that_no_one_can_take_are_dropped_and_counted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario() -> None:

@@ -75,7 +75,7 @@ def test_a_send_is_a_span_and_its_context_travels() -> None:
     run(scenario())
 
 
-def test_kinds_delays_and_batches_are_told() -> None:
+def test_kinds_delays_and_batches_are_reported() -> None:
     async def scenario() -> None:
         world, spans = ProducerWorld(), Spans()
         when = datetime(2040, 1, 1, tzinfo=UTC)

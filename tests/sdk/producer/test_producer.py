@@ -489,7 +489,7 @@ def test_an_answer_that_cannot_be_read_is_an_error_of_its_broker() -> None:
 
 
 @pytest.mark.row("PRD-10")
-def test_a_cancelled_send_ends_at_once_and_blames_nobody() -> None:
+def test_a_cancelled_send_ends_at_once_and_blames_no_one() -> None:
     async def scenario() -> None:
         world = ProducerWorld("a", "b")
         for peer in world.brokers.values():

@@ -102,7 +102,7 @@ def test_rolling_back(how: str) -> None:
     run(scenario())
 
 
-def test_any_other_exception_leaves_it_unknown_and_goes_on() -> None:
+def test_any_other_exception_leaves_it_unknown_and_continues() -> None:
     async def scenario() -> None:
         world = ProducerWorld()
         async with producing(world) as producer:
@@ -256,7 +256,7 @@ def test_a_check_is_answered_by_the_checker(outcome: Outcome) -> None:
 
 
 @pytest.mark.row("P-37")
-def test_a_check_that_finds_nothing_out_is_not_answered_and_sending_goes_on() -> None:
+def test_a_check_that_finds_nothing_out_is_not_answered_and_sending_continues() -> None:
     async def scenario() -> None:
         world, checker = ProducerWorld(), Checked()
         async with producing(world, checker) as producer:

@@ -255,7 +255,7 @@ def test_of_two_segments_without_a_checkpoint_the_size_is_the_one_that_their_nam
         Keeping(disk).topic("new")
 
 
-def test_a_setting_that_changed_is_told_as_such_and_nothing_is_repaired() -> None:
+def test_a_setting_that_changed_is_reported_as_such_and_nothing_is_repaired() -> None:
     keeping = filled()
     config = replace(keeping.config, segment_bytes=2 * SEGMENT)
 

@@ -194,7 +194,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [each.getMessage() for each in caplog.records if each.name.endswith("delay.delivery")]
 
 
-def test_a_full_disk_is_told_once_and_so_is_that_there_is_room_again(
+def test_a_full_disk_is_reported_once_and_so_is_that_there_is_room_again(
     world: WaitingStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -223,7 +223,7 @@ def test_after_a_disk_failed_deliveries_say_nothing_however_often_they_are_tried
     assert lines(caplog) == []
 
 
-def test_an_item_that_cannot_be_read_is_told_once_and_tried_for_ever(
+def test_an_item_that_cannot_be_read_is_reported_once_and_tried_forever(
     world: WaitingStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     def redeliver(found: Slice, offset: int) -> Intake | None:

@@ -138,7 +138,7 @@ def test_a_slice_that_is_none_is_damage(piece: bytes) -> None:
         Folded().delay.restore([piece])
 
 
-def test_parts_have_everything_that_waits_once_and_say_where_they_go_on() -> None:
+def test_parts_have_everything_that_waits_once_and_say_where_they_continue() -> None:
     folded = Folded()
     folded.schedule(*((offset, NOW_MS + offset) for offset in range(40)))
     folded.delay.recall(folded.topic.id, 0, 7)

@@ -215,7 +215,7 @@ def test_a_renamed_file_replaces_what_had_the_name(directory: Directory) -> None
     assert content(directory, "b") == b"new"
 
 
-def test_a_file_renamed_while_open_goes_on_under_its_new_name(directory: Directory) -> None:
+def test_a_file_renamed_while_open_continues_under_its_new_name(directory: Directory) -> None:
     file = directory.create("a")
     directory.rename("a", "b")
     file.write(0, b"late")
@@ -363,7 +363,7 @@ def test_a_mapping_is_given_back_with_its_last_slice(tmp_path: Path) -> None:
     part.release()
 
 
-def test_a_range_can_be_synced_alone_and_a_failure_is_told(
+def test_a_range_can_be_synced_alone_and_a_failure_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mapping = DiskDirectory(tmp_path).allocate("a", SIZE)

@@ -104,7 +104,7 @@ def test_a_sync_that_was_under_way_when_another_failed_is_not_trusted() -> None:
         syncs.run("slow", slow)
 
 
-def test_a_failure_is_told_once_and_loudly(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failure_is_reported_once_and_loudly(caplog: pytest.LogCaptureFixture) -> None:
     disk = MemoryDisk()
     told: list[DiskFailed] = []
     syncs = Syncs(told.append)

@@ -42,7 +42,7 @@ def test_a_handle_holds_only_with_the_deadline_it_was_given() -> None:
     assert w.holds(2, 250)
 
 
-def test_what_is_handed_out_again_counts_its_deliveries_and_keeps_its_place() -> None:
+def test_what_is_returned_again_counts_its_deliveries_and_keeps_its_place() -> None:
     w = window(2, 3, is_in_place=True)
     w.acquire([2], 10, 500, is_in_place=True)
     found = w.find(2)
@@ -67,7 +67,7 @@ def test_offsets_stay_in_order_when_an_earlier_one_is_acquired_late() -> None:
     assert w.start == 1
 
 
-def test_what_has_expired_is_told_by_the_clock_alone() -> None:
+def test_what_has_expired_is_reported_by_the_clock_alone() -> None:
     w = window(2, deadline=100)
     w.acquire([3], 10, 200, is_in_place=False)
     w.acquire([4], 10, 100, is_in_place=True)

@@ -41,7 +41,7 @@ def test_a_batch_has_those_of_its_records_if_its_flag_says_so(
     assert found == expected
 
 
-def test_without_anybody_who_opens_batches_they_have_none() -> None:
+def test_without_anyone_who_opens_batches_they_have_none() -> None:
     assert no_keys(memoryview(b"one two")) == ()
 
 

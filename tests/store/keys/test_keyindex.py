@@ -226,7 +226,7 @@ def test_a_key_is_found_only_under_its_own_topic(index: KeyIndex, log: ModelLog)
         ((b"a#b", b"c"), (b"a", b"b#c")),
     ],
 )
-def test_keys_whose_hashes_collide_are_told_apart(
+def test_keys_whose_hashes_collide_are_distinguished(
     index: KeyIndex, log: ModelLog, one: tuple[bytes, bytes], other: tuple[bytes, bytes]
 ) -> None:
     assert key_hash(*one) == key_hash(*other)
@@ -422,7 +422,7 @@ def test_files_that_are_not_ours_or_not_whole_are_removed(disk: MemoryDisk, log:
     assert every_query(index, log) == every_answer(log)
 
 
-def test_an_index_that_is_behind_the_logs_start_goes_on_from_there(
+def test_an_index_that_is_behind_the_logs_start_continues_from_there(
     disk: MemoryDisk, log: ModelLog
 ) -> None:
     index = opened(disk, log)

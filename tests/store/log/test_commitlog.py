@@ -276,7 +276,7 @@ def test_a_batch_that_fits_no_segment_is_refused_the_short_way_too() -> None:
 
 
 @pytest.mark.row("S-14")
-def test_an_entry_that_no_segment_can_hold_is_refused_and_the_log_goes_on() -> None:
+def test_an_entry_that_no_segment_can_hold_is_refused_and_the_log_continues() -> None:
     log = memory_log()
     log.append(draft(0))
     end = log.end
@@ -349,7 +349,7 @@ def test_what_is_left_of_a_full_segment_is_a_filler_of_its_size() -> None:
     assert envelope.peek(view, SEGMENT - 1_000) == (1_000, envelope.MAGIC_BLANK)
 
 
-def test_a_log_that_ends_with_its_segment_goes_on_in_the_next() -> None:
+def test_a_log_that_ends_with_its_segment_continues_in_the_next() -> None:
     """After a recovery there is no room left for a filler, and none is needed."""
     disk = MemoryDisk()
     log = new_log(disk.root())
@@ -395,7 +395,7 @@ def test_the_allocator_is_woken_before_the_segment_is_full() -> None:
 # A full disk
 
 
-def test_a_full_disk_leaves_the_log_as_it_was_and_readers_go_on() -> None:
+def test_a_full_disk_leaves_the_log_as_it_was_and_readers_continue() -> None:
     disk = MemoryDisk(capacity=2 * SEGMENT)
     log = new_log(disk.root())
     number = 0
@@ -422,7 +422,7 @@ def test_a_full_disk_leaves_the_log_as_it_was_and_readers_go_on() -> None:
 # Groups
 
 
-def test_all_entries_of_a_group_but_the_last_say_that_it_goes_on() -> None:
+def test_all_entries_of_a_group_but_the_last_say_that_it_continues() -> None:
     log = memory_log()
     written = log.append_group([draft(number) for number in range(4)])
     found = [bool(entry.sys_flag & envelope.CONTINUES) for _, entry in log.walk(0)]

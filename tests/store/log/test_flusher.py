@@ -103,7 +103,7 @@ def test_what_is_appended_during_an_fsync_waits_for_the_next() -> None:
 
 
 @pytest.mark.row("S-16")
-def test_nobody_is_told_before_its_position_is_on_disk() -> None:
+def test_no_one_is_notified_before_its_position_is_on_disk() -> None:
     log = Log()
     log.end = 500
     log.flusher.step()

@@ -40,7 +40,7 @@ def test_a_small_log_that_was_written_since_the_start_has_nothing_cold() -> None
     assert residency_of()[0].resident_from(MIB) == 0
 
 
-def test_an_entry_is_resident_for_some_seconds_after_all_its_chunks_were_brought_in() -> None:
+def test_an_entry_is_resident_for_some_seconds_after_all_its_chunks_were_loaded() -> None:
     residency, clock = residency_of()
     across = (3 * MIB - 10, 20)
     assert residency.is_cold(*across)
@@ -95,7 +95,7 @@ class Row:
         return [s for s in self.segments if s.start < end and s.end > start]
 
 
-def test_chunks_are_brought_in_segment_by_segment_and_what_is_gone_is_left_out() -> None:
+def test_chunks_are_loaded_segment_by_segment_and_what_is_gone_is_left_out() -> None:
     mappings = [Recording(MIB // 2 + 4096) for _ in range(3)]
     starts = [MIB + index * mappings[0].size for index in range(3)]
     row = Row([Segment(start, mapping) for start, mapping in zip(starts, mappings, strict=True)])  # type: ignore[arg-type]  # only prefetch is asked for

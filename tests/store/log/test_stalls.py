@@ -110,7 +110,7 @@ def test_pages_that_are_missing_stall_the_writer_only_when_they_take_over_a_seco
         assert disk.stalls == [True, False]
 
 
-def test_pages_that_are_ready_stall_nobody_however_long_the_allocator_takes() -> None:
+def test_pages_that_are_ready_stall_no_one_however_long_the_allocator_takes() -> None:
     disk = StuckDisk()
     disk.stick(disk.segments, "prepare")
     with disk.running():
@@ -174,7 +174,7 @@ def test_an_append_that_would_wait_for_a_file_is_rejected_as_busy_and_succeeds_l
     assert world.read("a")
 
 
-def test_without_anybody_who_is_notified_an_append_waits_for_the_file() -> None:
+def test_without_anyone_who_is_notified_an_append_waits_for_the_file() -> None:
     """Tools and benchmarks append from threads of their own, which may wait."""
     world = Keeping()
     world.topic("a")

@@ -38,7 +38,7 @@ def mixed_log() -> CommitLog:
         (False, False, {"indexed", "state"}),
     ],
 )
-def test_a_walk_hands_out_what_is_wanted_in_order(
+def test_a_walk_returns_what_is_wanted_in_order(
     batches: bool, messages: bool, checks: bool, wanted: set[str]
 ) -> None:
     log = mixed_log()

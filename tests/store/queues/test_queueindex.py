@@ -102,7 +102,7 @@ def test_runs_come_back_sorted_by_topic_queue_and_kind() -> None:
     assert Unit._make(file.unit(2)) == unit(1)
 
 
-def test_a_stretch_without_units_has_an_index_all_the_same() -> None:
+def test_a_stretch_without_units_has_an_index_anyway() -> None:
     root = MemoryDisk().root()
     write_index(root, 0, 10_000, [])
     assert contents(IndexFile(root, index_name(0, 10_000), whole=True)) == []

@@ -276,7 +276,7 @@ def test_a_moved_entry_changes_the_position_of_its_offset() -> None:
     assert queue.next_offset == 2
 
 
-def test_a_queue_of_which_only_moved_entries_are_left_goes_on_behind_them() -> None:
+def test_a_queue_of_which_only_moved_entries_are_left_continues_behind_them() -> None:
     table = table_of(MemoryDisk().root())
     queue = table.of(ID)[0]
     table.dispatch_moved(queue, entry(41, 200), 50, 0)

@@ -68,7 +68,7 @@ def test_a_run_ends_at_its_limits_and_the_first_always_fits(world: TwoQueues) ->
     )
 
 
-def test_a_batch_entry_ends_the_run_and_is_handed_out(world: TwoQueues) -> None:
+def test_a_batch_entry_ends_the_run_and_is_returned(world: TwoQueues) -> None:
     world.put(b"first")
     world.put_batch(3)
     world.put(b"last")

@@ -88,7 +88,7 @@ def test_a_file_that_was_not_finished_has_no_magic() -> None:
         read_header(file)
 
 
-def test_slices_a_reader_leaves_are_checked_all_the_same() -> None:
+def test_slices_a_reader_leaves_are_checked_anyway() -> None:
     directory = MemoryDisk().root()
     file = built(directory)
     at = read_header(file).size + FRAME_SIZE

@@ -50,7 +50,7 @@ def test_a_start_finds_what_was_kept() -> None:
     assert snapshots.newest is not None and snapshots.newest.size > 0
 
 
-def test_two_snapshots_of_one_position_are_told_apart_by_their_number() -> None:
+def test_two_snapshots_of_one_position_are_distinguished_by_their_number() -> None:
     directory = MemoryDisk().root()
     put(Snapshots(directory), directory, 100, 100)
     snapshots = Snapshots(directory)

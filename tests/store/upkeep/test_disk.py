@@ -34,7 +34,7 @@ def test_past_the_limit_producers_get_a_clear_error() -> None:
     assert "lower the retention" in text
 
 
-def test_past_the_limit_readers_go_on_and_state_changes_are_taken() -> None:
+def test_past_the_limit_readers_continue_and_state_changes_are_taken() -> None:
     keeping = over_the_limit()
     assert keeping.store.retention.disk.is_over
     assert len(keeping.read("orders")) == keeping.serial
@@ -141,7 +141,7 @@ def test_forced_clean_up_never_takes_a_compacted_topic_or_what_a_keeper_wants() 
     assert keeping.read("table") == table
 
 
-def test_a_full_disk_stops_a_round_and_the_next_one_goes_on() -> None:
+def test_a_full_disk_stops_a_round_and_the_next_one_continues() -> None:
     keeping = Keeping(retention_ms=HOUR_MS, disk_used_percent_max=100)
     keeping.topic("short")
     keeping.topic("long", retention_ms="-1")

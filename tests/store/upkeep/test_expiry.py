@@ -132,7 +132,7 @@ def test_a_pass_over_many_queues_takes_many_slices_of_bounded_work() -> None:
     assert all(queue.log_start == queue.next_offset for queue in keeping.store.queues.of(topic.id))
 
 
-def test_a_queue_that_is_counted_grows_meanwhile_without_being_counted_for_ever() -> None:
+def test_a_queue_that_is_counted_grows_meanwhile_without_being_counted_forever() -> None:
     keeping = Keeping(segment_bytes=1 << 20)
     topic = keeping.topic("orders", retention_bytes="1")
     keeping.fill("orders", 3_000, size=10)

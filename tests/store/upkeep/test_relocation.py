@@ -219,7 +219,7 @@ def test_a_unit_that_points_at_another_entry_stops_the_moving() -> None:
         mover.move_entry(first, queue, (one[0], two[1], *two[2:]))
 
 
-def test_entries_are_brought_in_before_they_are_read() -> None:
+def test_entries_are_loaded_before_they_are_read() -> None:
     keeping = two_topics()
     keeping.fill("long", 2)
     keeping.fill_segment("short")

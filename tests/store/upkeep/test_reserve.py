@@ -195,7 +195,7 @@ def test_room_that_comes_back_is_used_by_itself() -> None:
     check_well(keeping)
 
 
-def test_what_nobody_waited_for_is_written_at_a_stop_with_a_full_log() -> None:
+def test_what_no_one_waited_for_is_written_at_a_stop_with_a_full_log() -> None:
     keeping = small_disk()
     fill_up(keeping)
     topic = keeping.store.topics.get("orders")

@@ -165,7 +165,7 @@ def test_size_is_counted_on_when_age_or_deletion_moved_the_log_start() -> None:
             assert keeping.read("orders") == []
 
 
-def test_an_emptied_queue_goes_on_with_its_offsets_after_a_restart() -> None:
+def test_an_emptied_queue_continues_with_its_offsets_after_a_restart() -> None:
     keeping = Keeping(retention_ms=HOUR_MS)
     keeping.topic("orders")
     keeping.topic("other", retention_ms="-1")
@@ -183,7 +183,7 @@ def test_an_emptied_queue_goes_on_with_its_offsets_after_a_restart() -> None:
         keeping.pass_time(2 * HOUR_MS)
 
 
-def test_a_queue_whose_messages_were_all_moved_goes_on_with_its_offsets() -> None:
+def test_a_queue_whose_messages_were_all_moved_continues_with_its_offsets() -> None:
     """Its first appends are gone from the log, and no log start tells of them."""
     keeping = Keeping(retention_ms=HOUR_MS)
     keeping.topic("short")
@@ -337,7 +337,7 @@ def test_a_clock_that_jumps_ahead_deletes_nothing_until_that_has_lasted_an_hour(
 # Trouble
 
 
-def test_what_stops_a_round_is_told_and_the_next_round_goes_on() -> None:
+def test_what_stops_a_round_is_reported_and_the_next_round_continues() -> None:
     keeping = Keeping(retention_ms=HOUR_MS)
     keeping.topic("orders")
     for _ in range(2):

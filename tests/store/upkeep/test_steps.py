@@ -37,7 +37,7 @@ def three(clock: ManualClock) -> tuple[Steps, list[Counted]]:
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
-def test_whichever_step_fails_the_others_go_on(failing: int) -> None:
+def test_whichever_step_fails_the_others_continue(failing: int) -> None:
     clock = ManualClock()
     steps, each = three(clock)
     each[failing].failure = ValueError("a bug")
@@ -56,9 +56,7 @@ def test_work_that_is_left_is_told_whoever_else_fails() -> None:
     assert steps.run()
 
 
-def test_a_step_that_fails_pauses_longer_and_longer_up_to_a_bound_and_then_goes_on_by_itself() -> (
-    None
-):
+def test_a_step_that_fails_pauses_longer_up_to_a_bound_and_then_continues_by_itself() -> None:
     clock = ManualClock()
     steps, each = three(clock)
     each[1].failure = StoreFull("no room")
@@ -79,7 +77,7 @@ def test_a_step_that_fails_pauses_longer_and_longer_up_to_a_bound_and_then_goes_
         assert each[1].count == count + 1
 
 
-def test_failures_are_told_when_they_begin_once_a_minute_and_when_they_end(
+def test_failures_are_reported_when_they_begin_once_a_minute_and_when_they_end(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -99,7 +97,7 @@ def test_failures_are_told_when_they_begin_once_a_minute_and_when_they_end(
     assert "upkeep recovered step=step 0" in caplog.messages[-1]
 
 
-def test_a_bug_is_told_with_its_traceback_and_a_failed_disk_not_again(
+def test_a_bug_is_reported_with_its_traceback_and_a_failed_disk_not_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock = ManualClock()

@@ -120,7 +120,7 @@ def test_a_message_with_a_change_is_what_a_group_of_the_two_is(
     assert told(together) == told(one_by_one)
 
 
-def test_whoever_waits_for_the_queue_is_told_once() -> None:
+def test_whoever_waits_for_the_queue_is_notified_once() -> None:
     keeping = kept()
     queue = keeping.queue("orders")
     seen = []

@@ -59,7 +59,7 @@ def test_sticky_believes_neither_of_two_that_claim_the_same() -> None:
     assert sorted(chain(*divided.values())) == [("t", 0)]
 
 
-def test_a_topic_that_is_gone_is_given_to_nobody() -> None:
+def test_a_topic_that_is_gone_is_given_to_no_one() -> None:
     for divide in ASSIGNORS.values():
         assert divide({"a": MemberSubscription(["gone"], [("gone", 0)])}, {}) == {"a": []}
 
@@ -86,7 +86,7 @@ def groups(draw: st.DrawFn) -> tuple[dict[str, MemberSubscription], dict[str, in
 @pytest.mark.parametrize("name", ASSIGNORS)
 @given(group=groups())
 @settings(max_examples=budget("property_examples"), deadline=None)
-def test_every_partition_goes_once_to_somebody_who_wants_it(
+def test_every_partition_goes_once_to_someone_who_wants_it(
     name: str, group: tuple[dict[str, MemberSubscription], dict[str, int]]
 ) -> None:
     subscriptions, counts = group

@@ -259,7 +259,7 @@ async def test_a_server_that_comes_back_is_read_on() -> None:
     assert [record.offset for chunk in chunks for record in chunk.records] == [1]
 
 
-async def test_damage_is_told_with_its_place() -> None:
+async def test_damage_is_reported_with_its_place() -> None:
     damaged = bytearray(batch(4, [b"abc"]))
     damaged[-3] ^= 1
     brokers = Brokers({("t", 0): 1})

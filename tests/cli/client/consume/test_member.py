@@ -102,7 +102,7 @@ def coordinator(brokers: Brokers) -> Coordinator:
     return Coordinator(brokers)
 
 
-async def test_a_leader_divides_what_everybody_wants(
+async def test_a_leader_divides_what_everyone_wants(
     brokers: Brokers, coordinator: Coordinator
 ) -> None:
     coordinator.others = {"other": ["t"]}

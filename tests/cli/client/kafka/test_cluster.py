@@ -149,7 +149,7 @@ async def test_a_broker_that_the_first_one_told_of_takes_over_from_it() -> None:
     assert set(view.topics) == {"a"}
 
 
-async def test_with_nobody_there_every_attempt_is_told() -> None:
+async def test_with_no_one_there_every_attempt_is_reported() -> None:
     brokers = Brokers(nodes=(1, 2))
     brokers.down = {1, 2}
     seeds = [Address("node1", 9092), Address("node2", 9092)]

@@ -96,7 +96,7 @@ async def test_each_leader_gets_its_own_partitions_in_one_request() -> None:
     assert asked == {1: [0], 2: [1, 2]}
 
 
-async def test_sequences_go_on_and_a_batch_sent_again_keeps_its_own() -> None:
+async def test_sequences_continue_and_a_batch_sent_again_keeps_its_own() -> None:
     brokers = Brokers({("t", 0): 1}, nodes=(1, 2))
     log = Log(brokers)
     refusals = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
@@ -220,7 +220,7 @@ async def test_a_topic_that_is_missing_is_created_by_asking_for_it() -> None:
     assert (producer.partition_count, created) == (1, [1])
 
 
-async def test_a_topic_that_nobody_creates_is_an_error_in_time() -> None:
+async def test_a_topic_that_no_one_creates_is_an_error_in_time() -> None:
     brokers = Brokers()
     Log(brokers)
     async with brokers.cluster(timeout_s=0.2) as cluster:

@@ -169,12 +169,12 @@ def test_times_may_carry_a_unit(text: str, value: int) -> None:
         ("topics.partitions=" + "9" * 4000, "must be an integer"),
     ],
 )
-def test_a_wrong_setting_is_told_with_where_it_came_from(pair: str, problem: str) -> None:
+def test_a_wrong_setting_is_reported_with_where_it_came_from(pair: str, problem: str) -> None:
     (told,) = problems(from_pairs([pair]))
     assert problem in told
 
 
-def test_every_problem_is_told_at_once(toml: TomlFile) -> None:
+def test_every_problem_is_reported_at_once(toml: TomlFile) -> None:
     told = problems(
         toml("[kafka]\nlisen = 'off'\nin_flight_max = 'x'\n"),
         environment(ROCKGATE_HTPP_LISTEN="off"),
@@ -208,12 +208,12 @@ def test_a_flag_repeated_takes_its_last_value() -> None:
         ("[[kafka]]\nlisten = 'off'\n", "Unknown setting 'kafka'"),
     ],
 )
-def test_a_wrong_kind_in_a_file_is_told(toml: TomlFile, text: str, problem: str) -> None:
+def test_a_wrong_kind_in_a_file_is_reported(toml: TomlFile, text: str, problem: str) -> None:
     (told,) = problems(toml(text))
     assert problem in told
 
 
-def test_what_is_not_toml_is_told_with_its_place(toml: TomlFile, tmp_path: Path) -> None:
+def test_what_is_not_toml_is_reported_with_its_place(toml: TomlFile, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"is not valid TOML: .*line 1"):
         toml("[kafka\n")
     with pytest.raises(ConfigError, match=r"Cannot read .*: No such file"):

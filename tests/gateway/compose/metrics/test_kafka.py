@@ -32,7 +32,7 @@ def told(source: Callable[[Exposition], Iterator[None]]) -> dict[str, float]:
     }
 
 
-async def test_requests_are_told_by_api_and_error() -> None:
+async def test_requests_are_reported_by_api_and_error() -> None:
     admin, stats = Admin(), RequestStats()
     stats.of(0).add(0.002)
     stats.of(0).answer_bytes = 70
@@ -51,7 +51,7 @@ async def test_requests_are_told_by_api_and_error() -> None:
     assert found['rockgate_throttled_seconds_total{quota="producer_byte_rate"}'] == 1.5
 
 
-def test_topics_are_told_up_to_a_bound() -> None:
+def test_topics_are_reported_up_to_a_bound() -> None:
     admin = Admin()
     traffic = Traffic()
     source = TopicSource(
@@ -107,7 +107,7 @@ def longest_step(source: Callable[[Exposition], Iterator[None]]) -> float:
     return min(of_a_page() for _ in range(3))
 
 
-def test_a_group_of_very_many_topics_holds_nobody_up() -> None:
+def test_a_group_of_very_many_topics_holds_no_one_up() -> None:
     admin = Admin()
     topics = [admin.topic(f"t{number}", 1) for number in range(2_000)]
     progress = admin.store.progress
@@ -132,7 +132,7 @@ def test_what_goes_while_groups_are_told_is_passed_over() -> None:
     assert 'topic="t1"' not in page.text()
 
 
-def test_groups_are_told_with_their_lag_the_largest_first() -> None:
+def test_groups_are_reported_with_their_lag_the_largest_first() -> None:
     admin = Admin()
     topic = admin.topic("a", 2)
     for index in (0, 1):

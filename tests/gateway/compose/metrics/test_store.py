@@ -18,7 +18,7 @@ def told(source: StoreSource) -> dict[str, float]:
     }
 
 
-def test_the_log_s_positions_and_fsyncs_are_told() -> None:
+def test_the_log_s_positions_and_fsyncs_are_reported() -> None:
     world = KafkaWorld()
     source = StoreSource(world.store, Stalls(world.clock))
     world.topic()
@@ -32,7 +32,7 @@ def test_the_log_s_positions_and_fsyncs_are_told() -> None:
     assert after["rockgate_fsync_seconds_count"] == before["rockgate_fsync_seconds_count"] + 1
 
 
-def test_segments_are_told_with_what_is_needed_of_them() -> None:
+def test_segments_are_reported_with_what_is_needed_of_them() -> None:
     world = KafkaWorld()
     source = StoreSource(world.store, Stalls(world.clock))
     world.topic()
@@ -47,7 +47,7 @@ def test_segments_are_told_with_what_is_needed_of_them() -> None:
     assert weighed == known * size
 
 
-def test_what_waits_and_what_became_of_it_is_told() -> None:
+def test_what_waits_and_what_became_of_it_is_reported() -> None:
     world = WaitingStore()
     source = StoreSource(world.store, Stalls(world.clock))
     for wait_ms in (0, 0, 60_000, 90_000, 90_000):
@@ -62,7 +62,7 @@ def test_what_waits_and_what_became_of_it_is_told() -> None:
     assert found["rockgate_delay_retries_total"] == found["rockgate_delay_lost_total"] == 0
 
 
-def test_how_late_what_is_due_has_become_is_told() -> None:
+def test_how_late_what_is_due_has_become_is_reported() -> None:
     world = WaitingStore()
     source = StoreSource(world.store, Stalls(world.clock))
     assert told(source)["rockgate_delay_schedule_bytes"] == 0

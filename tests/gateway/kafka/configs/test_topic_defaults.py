@@ -46,7 +46,7 @@ def test_a_topic_s_own_config_goes_before_the_default() -> None:
     assert found.text({}, "segment.ms") == "604800000"
 
 
-def test_a_config_comes_from_the_topic_or_the_server_or_nobody() -> None:
+def test_a_config_comes_from_the_topic_or_the_server_or_no_one() -> None:
     defaults = TopicDefaults({"retention.ms": "5"})
     assert source_of("retention.ms", {"retention.ms": "5"}, defaults) is ConfigSource.TOPIC
     assert source_of("retention.ms", {}, defaults) is ConfigSource.SERVER

@@ -56,7 +56,7 @@ def test_names_of_deleted_topics_go_in_time_and_none_comes_twice() -> None:
     assert list(admin.catalog.names_from("")) == [f"t{index:04}" for index in range(1500, 2000)]
 
 
-def test_names_of_topics_that_come_and_go_are_not_kept_though_nobody_lists_them() -> None:
+def test_names_of_topics_that_come_and_go_are_not_kept_though_no_one_lists_them() -> None:
     admin = Admin()
     admin.topic("stays")
     assert list(admin.catalog.names_from("")) == ["stays"]
@@ -69,7 +69,7 @@ def test_names_of_topics_that_come_and_go_are_not_kept_though_nobody_lists_them(
     assert list(admin.catalog.names_from("")) == ["later", "stays"]
 
 
-def test_a_walk_goes_on_while_topics_come_and_go() -> None:
+def test_a_walk_continues_while_topics_come_and_go() -> None:
     admin = Admin()
     for name in ("a", "b", "c"):
         admin.topic(name)

@@ -195,7 +195,7 @@ def test_a_high_watermark_that_moved_is_news_without_records_too() -> None:
     assert fetcher.fetch(session=(session, 2)).partitions == {}
 
 
-def test_an_error_is_told_in_every_answer_and_its_end_once() -> None:
+def test_an_error_is_reported_in_every_answer_and_its_end_once() -> None:
     world = world_of()
     fetcher = Fetcher(world)
     session = fetcher.fetch({ONE: Asked(5)}, session=NEW).session_id
@@ -221,7 +221,7 @@ def test_by_name_a_topic_that_is_created_again_is_read_on() -> None:
     assert world.poll_registry.queue_count == 1
 
 
-def test_by_id_a_topic_that_went_and_one_that_was_created_again_are_told_apart() -> None:
+def test_by_id_a_topic_that_went_and_one_that_was_created_again_are_distinguished() -> None:
     world = world_of(1)
     fetcher = Fetcher(world, version=13)
     session = opened(fetcher, 1)
@@ -402,7 +402,7 @@ def full(fetcher: Fetcher, count: int, partitions: int = 2) -> list[int]:
     return [fetcher.fetch(asked, session=NEW).session_id for _ in range(count)]
 
 
-def test_without_room_a_client_gets_no_session_and_its_records_all_the_same() -> None:
+def test_without_room_a_client_gets_no_session_and_its_records_anyway() -> None:
     world = world_of()
     world.append()
     fetcher = Fetcher(world, sessions_max=2)
@@ -412,7 +412,7 @@ def test_without_room_a_client_gets_no_session_and_its_records_all_the_same() ->
     assert world.poll_registry.queue_count == 2
 
 
-def test_a_session_that_nobody_uses_makes_room() -> None:
+def test_a_session_that_no_one_uses_makes_room() -> None:
     world = world_of()
     fetcher = Fetcher(world, sessions_max=2)
     first, second = full(fetcher, 2)
@@ -589,7 +589,7 @@ async def test_a_session_of_many_partitions_that_is_closed_while_it_grows_is_not
     assert fetcher.sessions.partition_count == 0 and world.poll_registry.queue_count == 0
 
 
-async def test_a_session_that_goes_on_elsewhere_while_it_grows_has_another_epoch(
+async def test_a_session_that_continues_elsewhere_while_it_grows_has_another_epoch(
     slices_of_ten: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "PIECE_COUNT", 10)
@@ -604,7 +604,7 @@ async def test_a_session_that_goes_on_elsewhere_while_it_grows_has_another_epoch
     assert Answer(fetcher, growing.result()).error_code == BAD_EPOCH
 
 
-def test_what_nobody_has_any_more_is_gone_without_the_garbage_collector() -> None:
+def test_what_no_one_has_any_more_is_gone_without_the_garbage_collector() -> None:
     world = world_of(3)
     fetcher = Fetcher(world)
     session = opened(fetcher, 3)
@@ -648,7 +648,7 @@ async def test_many_partitions_without_a_session_leave_nothing_behind(
 
 
 @pytest.mark.parametrize("ending", ["next", "closed"])
-async def test_a_session_that_goes_on_or_ends_while_it_is_looked_at(
+async def test_a_session_that_continues_or_ends_while_it_is_looked_at(
     slices_of_ten: None, ending: str
 ) -> None:
     world = world_of(35)

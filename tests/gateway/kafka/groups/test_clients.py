@@ -98,7 +98,7 @@ def test_librdkafka_members_share_a_topic_and_take_over_from_one_that_leaves(
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_a_librdkafka_member_goes_on_after_a_restart_with_what_it_had(
+def test_a_librdkafka_member_continues_after_a_restart_with_what_it_had(
     server: RunningServer, end: str
 ) -> None:
     produce(server, 40)

@@ -30,7 +30,7 @@ async def test_a_group_without_members_costs_no_machine_and_no_timer() -> None:
     assert (view.state, view.protocol_type) == (GroupState.EMPTY, "consumer")
 
 
-async def test_a_member_whose_connection_is_lost_while_it_waits_harms_nobody() -> None:
+async def test_a_member_whose_connection_is_lost_while_it_waits_harms_no_one() -> None:
     world = Coordinator()
     lost = asyncio.ensure_future(world.send_join())
     stays = world.send_join()
@@ -67,7 +67,7 @@ async def test_members_find_their_group_as_it_was_after_a_restart(flush: str) ->
     assert world.beat(member) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-async def test_a_group_goes_on_from_the_generation_it_had_when_it_was_left() -> None:
+async def test_a_group_continues_from_the_generation_it_had_when_it_was_left() -> None:
     world = Coordinator()
     member = await world.member()
     world.leave(member)
@@ -76,7 +76,7 @@ async def test_a_group_goes_on_from_the_generation_it_had_when_it_was_left() -> 
     assert (member.generation_id, again.generation_id) == (1, 3)
 
 
-async def test_under_sync_flush_an_assignment_is_told_when_it_is_on_disk() -> None:
+async def test_under_sync_flush_an_assignment_is_reported_when_it_is_on_disk() -> None:
     world = Coordinator(replace(CONFIG, flush="sync"))
     waiting = world.send_join()
     world.pass_time(4_000)
@@ -100,7 +100,7 @@ async def test_only_so_many_groups_have_members_at_a_time() -> None:
     )
 
 
-async def test_a_stopping_server_keeps_nobody_waiting() -> None:
+async def test_a_stopping_server_keeps_no_one_waiting() -> None:
     world = Coordinator()
     waiting = world.send_join()
     world.groups.finish()

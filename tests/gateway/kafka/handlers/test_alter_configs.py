@@ -167,7 +167,7 @@ async def test_a_change_is_there_after_a_restart() -> None:
 
 
 @pytest.mark.usefixtures("unhurried")
-async def test_under_sync_a_change_is_told_once_it_is_on_disk() -> None:
+async def test_under_sync_a_change_is_reported_once_it_is_on_disk() -> None:
     world = AlteringAll(SYNC)
     world.store.flush()
     request = AlterConfigsRequest(resources=[resource(TOPIC, "a", [("flush.ms", "1")])])
@@ -186,7 +186,7 @@ async def test_many_topics_are_altered_in_slices() -> None:
     assert all(world.get(name).config == {"flush.ms": "1"} for name in names)
 
 
-async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     world = AlteringAll()
 
     def full(configs: Mapping[Topic, Mapping[str, str]]) -> None:

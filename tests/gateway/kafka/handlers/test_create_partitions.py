@@ -140,7 +140,7 @@ async def test_partitions_of_all_topics_together_are_bounded() -> None:
 
 
 @pytest.mark.usefixtures("unhurried")
-async def test_under_sync_growth_is_told_once_it_is_on_disk() -> None:
+async def test_under_sync_growth_is_reported_once_it_is_on_disk() -> None:
     world = Growing(store=SYNC)
     request = CreatePartitionsRequest(topics=[topic("a", 5)])
     response = world.handler.handle(request, call(LATEST))
@@ -158,7 +158,7 @@ async def test_many_topics_grow_in_slices() -> None:
     assert {world.get(name).queue_count for name in names} == {3}
 
 
-async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     world = Growing()
 
     def full(counts: Mapping[Topic, int]) -> None:

@@ -245,7 +245,7 @@ async def test_topics_are_there_after_a_restart() -> None:
 
 
 @pytest.mark.usefixtures("unhurried")
-async def test_under_sync_a_topic_is_told_once_it_is_on_disk() -> None:
+async def test_under_sync_a_topic_is_reported_once_it_is_on_disk() -> None:
     world = Creating(store=SYNC)
     request = CreateTopicsRequest(topics=[topic("a")])
     response = world.handler.handle(request, call(LATEST))
@@ -313,7 +313,7 @@ async def test_partitions_beyond_the_client_s_quota_are_refused() -> None:
     assert told.error_code == 0
 
 
-async def test_the_configs_of_so_many_topics_are_told_and_the_rest_are_created_without(
+async def test_the_configs_of_so_many_topics_are_reported_and_the_rest_are_created_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(create_topics, "CONFIG_LISTS_MAX", 3)

@@ -133,7 +133,7 @@ def test_records_of_the_servers_own_topics_are_not_deleted(world: KafkaWorld) ->
     assert delete(world, ("own", 0, -1)) == [(ErrorCode.INVALID_TOPIC_EXCEPTION, -1)]
 
 
-def test_a_refusal_is_told_for_each_partition(world: KafkaWorld) -> None:
+def test_a_refusal_is_reported_for_each_partition(world: KafkaWorld) -> None:
     refused = deleting(world).refuse(
         request(("orders", 0, 5), ("orders", 1, 0)), ErrorCode.UNKNOWN_SERVER_ERROR
     )
@@ -163,7 +163,7 @@ def delete_now(world: KafkaWorld, offset: int) -> asyncio.Future[DeleteRecordsRe
     return asyncio.ensure_future(response)
 
 
-async def test_under_sync_a_disk_that_fails_is_told() -> None:
+async def test_under_sync_a_disk_that_fails_is_reported() -> None:
     disk = MemoryDisk()
     world = KafkaWorld(SYNC, disk)
     world.topic()

@@ -60,7 +60,7 @@ async def test_a_topic_is_deleted_by_name(version: int) -> None:
     assert world.store.queues.of(topic_id) == []
 
 
-async def test_a_topic_is_deleted_by_id_and_its_name_is_told() -> None:
+async def test_a_topic_is_deleted_by_id_and_its_name_is_reported() -> None:
     world = Deleting("a", "b")
     topic_id = world.get("a").id
     assert await world.delete(topic_id) == [("a", topic_id, 0)]
@@ -163,7 +163,7 @@ async def test_a_name_is_free_at_once_and_what_was_there_does_not_come_back() ->
 
 
 @pytest.mark.usefixtures("unhurried")
-async def test_under_sync_a_deletion_is_told_once_it_is_on_disk() -> None:
+async def test_under_sync_a_deletion_is_reported_once_it_is_on_disk() -> None:
     world = Deleting("a", store=SYNC)
     world.store.flush()
     response = world.handler.handle(request("a"), call(LATEST))
@@ -183,7 +183,7 @@ async def test_ten_thousand_topics_are_deleted_in_slices(by_id: bool) -> None:
     assert world.names() == []
 
 
-async def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_disk_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     world = Deleting("a")
 
     def full(topics: Iterable[Topic]) -> None:

@@ -29,7 +29,7 @@ async def test_the_cluster_is_this_node(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(3))
-async def test_operations_are_told_when_asked_for(version: int) -> None:
+async def test_operations_are_reported_when_asked_for(version: int) -> None:
     request = DescribeClusterRequest(include_cluster_authorized_operations=True)
     assert (await ask(request, version)).cluster_authorized_operations == CLUSTER_OPERATIONS
 

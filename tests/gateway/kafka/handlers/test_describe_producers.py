@@ -51,7 +51,7 @@ class Describing(Admin):
         return response
 
 
-async def test_those_who_wrote_are_told_with_their_last_sequence() -> None:
+async def test_those_who_wrote_are_reported_with_their_last_sequence() -> None:
     world = Describing()
     world.wrote(7, 2, 0, 3, NOW_MS)
     world.wrote(7, 2, 3, 2, NOW_MS + 5)
@@ -80,7 +80,7 @@ async def test_what_is_not_there_has_no_producers() -> None:
     assert codes == {"a": [unknown, unknown], "none": [unknown], "no name!": [invalid]}
 
 
-async def test_an_open_transaction_is_told_with_its_start() -> None:
+async def test_an_open_transaction_is_reported_with_its_start() -> None:
     world = Describing()
     world.wrote(7, 0, 0, 1, NOW_MS)
     world.wrote(8, 0, 1, 1, NOW_MS)

@@ -140,7 +140,7 @@ def test_an_answer_has_no_more_batches_than_may_hold_up_the_others(
 
 
 @pytest.mark.parametrize("version", [4, 12, 13, 18])
-def test_what_is_not_there_is_told_without_records_or_bounds(version: int) -> None:
+def test_what_is_not_there_is_reported_without_records_or_bounds(version: int) -> None:
     world = KafkaWorld()
     world.topic()
     asked = {
@@ -187,7 +187,7 @@ def test_a_follower_is_refused(version: int) -> None:
     assert answer.errors == {ONE: ErrorCode.NOT_LEADER_OR_FOLLOWER}
 
 
-def test_a_refusal_is_told_for_each_partition_and_for_the_whole() -> None:
+def test_a_refusal_is_reported_for_each_partition_and_for_the_whole() -> None:
     world = KafkaWorld()
     world.topic(partitions=2)
     fetcher = Fetcher(world)
@@ -287,7 +287,7 @@ def test_one_who_does_not_want_to_wait_is_answered_at_once(options: dict[str, in
     assert Fetcher(world).fetch({ONE: Asked()}, **options).sizes == {ONE: 0}
 
 
-def test_an_error_of_the_log_is_told_at_once() -> None:
+def test_an_error_of_the_log_is_reported_at_once() -> None:
     world = KafkaWorld()
     world.topic(partitions=2)
     asked = {("orders", 0): Asked(5), ("orders", 1): Asked()}
@@ -306,7 +306,7 @@ async def test_a_topic_that_is_not_there_does_not_end_the_wait_for_others() -> N
     assert Answer(fetcher, future.result()).errors == {ONE: 0, ("nothing", 0): UNKNOWN}
 
 
-async def test_a_topic_that_goes_while_somebody_waits_is_told() -> None:
+async def test_a_topic_that_goes_while_someone_waits_is_reported() -> None:
     world = KafkaWorld()
     topic = world.topic()
     fetcher = Fetcher(world)
@@ -327,7 +327,7 @@ async def test_a_topic_that_goes_ends_the_wait_for_others_too() -> None:
     assert Answer(fetcher, future.result()).errors == {ONE: 0, ("going", 0): UNKNOWN}
 
 
-async def test_a_log_start_that_passes_one_who_waits_is_told() -> None:
+async def test_a_log_start_that_passes_one_who_waits_is_reported() -> None:
     world = KafkaWorld()
     world.topic()
     world.append()
@@ -386,7 +386,7 @@ class Faulting:
         self._fault_in(chunks)
 
 
-async def test_what_was_written_before_the_start_is_brought_in_before_it_is_sent() -> None:
+async def test_what_was_written_before_the_start_is_loaded_before_it_is_sent() -> None:
     world = KafkaWorld()
     world.topic()
     for _ in range(3):

@@ -168,7 +168,7 @@ async def test_only_to_validate_changes_nothing() -> None:
 
 
 @pytest.mark.usefixtures("unhurried")
-async def test_under_sync_a_change_is_told_once_it_is_on_disk() -> None:
+async def test_under_sync_a_change_is_reported_once_it_is_on_disk() -> None:
     world = AlteringSome(SYNC)
     world.store.flush()
     response = world.handler.handle(request([("flush.ms", SET, "1")]), call(LATEST))

@@ -50,7 +50,7 @@ def test_an_id_of_a_thousand_characters_does_all_that_a_short_one_does(ledger: L
     assert ledger.committed_offset() == (0, 7)
 
 
-def test_whatever_else_names_a_longer_id_is_told_that_nobody_has_it(ledger: Ledger) -> None:
+def test_whatever_else_names_a_longer_id_is_told_that_no_one_has_it(ledger: Ledger) -> None:
     id_, producer = "i" * (ID_SIZE_MAX + 1), ProducerIdAndEpoch(5, 0)
     end = ledger.store.log.end
     assert ledger.add(producer, 0, id_=id_) == [UNKNOWN]

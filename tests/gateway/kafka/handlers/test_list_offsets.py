@@ -241,7 +241,7 @@ async def test_message_entries_have_the_time_they_were_born() -> None:
     assert await ask(world, LARGEST_TIME) == (0, 3, NOW_MS + 3, 1)
 
 
-async def test_what_was_written_before_the_start_is_brought_in_first() -> None:
+async def test_what_was_written_before_the_start_is_loaded_first() -> None:
     world = KafkaWorld()
     world.topic()
     for time_ms in range(5):
@@ -256,7 +256,7 @@ async def test_what_was_written_before_the_start_is_brought_in_first() -> None:
     assert brought == [0]
 
 
-async def test_a_batch_that_is_none_inside_is_told_as_corrupt() -> None:
+async def test_a_batch_that_is_none_inside_is_reported_as_corrupt() -> None:
     world = KafkaWorld()
     world.topic()
     body = build_batch([Record(0, 1, b"k", b"v"), Record(1, 2, b"k", b"v")], base_offset=0)
@@ -302,7 +302,7 @@ def test_a_partition_that_is_named_twice_is_an_invalid_request_told_once(world: 
     assert found == [(0, invalid), (1, 0), (9, invalid)]
 
 
-def test_a_refusal_is_told_for_each_partition(world: KafkaWorld) -> None:
+def test_a_refusal_is_reported_for_each_partition(world: KafkaWorld) -> None:
     asked = [ListOffsetsPartition(partition_index=index, timestamp=LATEST) for index in (0, 1)]
     refused = handler_of(world).refuse(request(*asked), ErrorCode.UNKNOWN_SERVER_ERROR)
     assert answers(refused, 11) == [(-1, -1, -1, -1)] * 2

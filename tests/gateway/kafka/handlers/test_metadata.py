@@ -169,7 +169,7 @@ async def test_from_v13_a_refusal_is_said_of_the_whole_too() -> None:
     assert (refused.error_code, codes(refused)) == (41, [41])
 
 
-async def test_operations_are_told_only_when_asked_for() -> None:
+async def test_operations_are_reported_only_when_asked_for() -> None:
     world = Asking()
     world.topic("a")
     for version in range(8, LATEST + 1):
@@ -276,7 +276,7 @@ async def test_one_request_creates_a_bounded_number_of_topics(
     assert codes(response) == [0] * 150
 
 
-async def test_under_sync_a_created_topic_is_told_once_it_is_on_disk() -> None:
+async def test_under_sync_a_created_topic_is_reported_once_it_is_on_disk() -> None:
     world = Asking(store=SYNC)
     asked = request(["new"], allow_auto_topic_creation=True)
     response = world.handler.handle(asked, call(LATEST))

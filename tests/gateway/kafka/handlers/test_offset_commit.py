@@ -35,7 +35,7 @@ def test_one_from_outside_commits_in_every_version(version: int) -> None:
     assert found.leader_epoch == (3 if version >= 6 else -1)
 
 
-def test_a_time_to_keep_that_ends_past_all_time_is_kept_for_ever() -> None:
+def test_a_time_to_keep_that_ends_past_all_time_is_kept_forever() -> None:
     world = Coordinator()
     topic = world.topic()
     assert code_of(world.commit(42, retention_ms=2**63 - 1, version=4)) == 0

@@ -81,7 +81,7 @@ def world() -> KafkaWorld:
     ("epoch", "answer"),
     [(1, (0, 1, 2)), (2, (0, 2, 3)), (3, (0, -1, -1)), (-1, (0, -1, -1))],
 )
-async def test_an_epoch_is_told_with_its_end(
+async def test_an_epoch_is_reported_with_its_end(
     world: KafkaWorld, epoch: int, answer: Answer, version: int
 ) -> None:
     assert await ask(world, ("orders", 0, -1, epoch), version=version) == [answer]
@@ -104,7 +104,7 @@ async def test_what_cannot_be_told_is_an_error(
     assert await ask(world, asked, good) == [(code, -1, -1), (0, 1, 2)]
 
 
-async def test_nothing_past_the_high_watermark_is_told() -> None:
+async def test_nothing_past_the_high_watermark_is_reported() -> None:
     world = KafkaWorld(StoreConfig(segment_bytes=1 << 20, flush="sync", key_index=False))
     world.topic()
     world.append()
@@ -113,7 +113,7 @@ async def test_nothing_past_the_high_watermark_is_told() -> None:
     assert await ask(world, ("orders", 0, -1, 1)) == [(0, 1, 1)]
 
 
-async def test_many_partitions_are_looked_up_in_slices_after_what_is_cold_was_brought_in(
+async def test_many_partitions_are_looked_up_in_slices_after_what_is_cold_was_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(offset_for_leader_epoch, "SLICE_COUNT", 10)
@@ -129,7 +129,7 @@ async def test_many_partitions_are_looked_up_in_slices_after_what_is_cold_was_br
     assert found == [(0, 1, index + 1) for index in range(25)]
 
 
-def test_a_refusal_is_told_for_each_partition(world: KafkaWorld) -> None:
+def test_a_refusal_is_reported_for_each_partition(world: KafkaWorld) -> None:
     refused = handler_of(world).refuse(
         request(("orders", 0, -1, 1), ("a", 7, -1, 1)), ErrorCode.UNKNOWN_SERVER_ERROR
     )

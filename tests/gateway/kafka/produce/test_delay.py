@@ -433,7 +433,7 @@ def test_a_batch_with_very_many_delayed_records_is_scheduled_little_by_little(
     assert world.values() == [b"%d" % number for number in range(7)]
 
 
-def test_a_held_batch_that_is_damaged_waits_behind_the_others_and_is_told_once(
+def test_a_held_batch_that_is_damaged_waits_behind_the_others_and_is_reported_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for module in (topic_checks, delay):

@@ -85,7 +85,7 @@ class Shop(World):
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
-def test_a_producer_that_nobody_knows_may_begin_anywhere() -> None:
+def test_a_producer_that_no_one_knows_may_begin_anywhere() -> None:
     assert Shop().produce(41) == 0
 
 

@@ -146,7 +146,7 @@ def test_those_who_went_quiet_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
     assert world.charge(PRODUCE, "client-999", request=0) > 0
 
 
-def test_nobody_waits_longer_than_the_windows_remember() -> None:
+def test_no_one_waits_longer_than_the_windows_remember() -> None:
     world = Charging().set(CLIENT, producer_byte_rate=1.0)
     assert world.charge(PRODUCE, request=10**12) == 11_000
     told = world.throttling.throttled["producer_byte_rate"]

@@ -275,7 +275,7 @@ async def test_what_comes_behind_a_large_request_waits_until_that_has_taken_effe
     assert (peer.reading_count, order) == (0, ["acted", "resumed"])
 
 
-async def test_a_large_request_that_is_cancelled_or_broken_holds_nobody_back() -> None:
+async def test_a_large_request_that_is_cancelled_or_broken_holds_no_one_back() -> None:
     peer = Peer(connection_id=1, local=Address("a", 1), remote=Address("b", 2))
     body = encode(InitProducerIdRequest(transaction_timeout_ms=5), VERSION) + bytes(LARGE_SIZE)
     cancelled = dispatcher(ok).dispatch(exchange(body), peer)

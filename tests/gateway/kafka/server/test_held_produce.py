@@ -52,7 +52,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_what_is_held_is_handled_in_order_once_the_store_goes_on() -> None:
+async def test_what_is_held_is_handled_in_order_once_the_store_continues() -> None:
     world = Producing()
     world.held.stalled(True)
     asked = [world.ask(number) for number in range(STEP_COUNT + 1)]

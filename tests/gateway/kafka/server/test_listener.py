@@ -70,7 +70,7 @@ async def test_the_connection_that_holds_most_goes_when_memory_is_overdrawn(
 BODY = b"x" * ((1 << 18) - 100)
 
 
-async def test_the_largest_request_under_way_is_broken_off_and_small_ones_go_on(
+async def test_the_largest_request_under_way_is_broken_off_and_small_ones_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     room = Room(KafkaConfig(total_bytes_max=1 << 20, frame_bytes_max=1 << 18))

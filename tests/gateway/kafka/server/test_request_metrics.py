@@ -117,7 +117,7 @@ def test_a_client_beyond_its_quota_is_told_so_and_its_session_too() -> None:
     assert heard.error_code == 3
 
 
-def test_who_gets_no_answer_has_to_wait_all_the_same() -> None:
+def test_who_gets_no_answer_has_to_wait_anyway() -> None:
     world = Answering()
     world.quotas.put({(("client-id", "c"),): {"producer_byte_rate": 1.0}})
     world.outcome = []

@@ -136,7 +136,7 @@ async def test_a_stop_answers_all_that_came_together(
 # Back-pressure
 
 
-async def test_reading_stops_at_the_most_requests_in_flight_and_goes_on_after(line: Line) -> None:
+async def test_reading_stops_at_the_most_requests_in_flight_and_continues_after(line: Line) -> None:
     line.script.is_waiting = True
     line.send(b"1", b"2", b"3")
     assert line.transport.reads

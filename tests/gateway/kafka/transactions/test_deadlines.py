@@ -47,7 +47,7 @@ def test_a_transaction_that_ended_in_time_is_left_alone_and_so_is_the_next() -> 
     assert ledger.read() == [b"a", b"b"]
 
 
-def test_time_goes_on_over_a_restart() -> None:
+def test_time_continues_over_a_restart() -> None:
     ledger = Ledger()
     ledger.topic()
     producer = ledger.init(timeout_ms=1000).producer

@@ -198,7 +198,7 @@ def test_a_group_is_deleted_with_what_is_pending_for_it(has_committed: bool, how
     assert ledger.committed_offset() == NONE
 
 
-def test_a_commit_that_nobody_waits_for_counts_by_when_it_came() -> None:
+def test_a_commit_that_no_one_waits_for_counts_by_when_it_came() -> None:
     for waits_first in (False, True):
         ledger, producer = opened()
         topic_id = ledger.store.topics.get("orders").id

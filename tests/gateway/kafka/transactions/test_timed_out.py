@@ -45,7 +45,9 @@ def state_of(ledger: Ledger) -> TransactionState:
 
 @pytest.mark.parametrize("version", [11, 12])
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_its_producer_aborts_and_goes_on_with_the_next_epoch(version: int, is_killed: bool) -> None:
+def test_its_producer_aborts_and_continues_with_the_next_epoch(
+    version: int, is_killed: bool
+) -> None:
     ledger, producer = timed_out(version=version)
     if is_killed:
         ledger.kill()
@@ -140,7 +142,7 @@ def test_a_producer_that_begins_anew_over_a_large_one_of_its_own_is_let_in_when_
     assert ledger.init(has=producer) == Outcome(0, raised(producer))
 
 
-def test_after_the_last_epoch_its_producer_goes_on_with_a_new_id() -> None:
+def test_after_the_last_epoch_its_producer_continues_with_a_new_id() -> None:
     ledger = Ledger()
     ledger.topic()
     first = ledger.init(timeout_ms=TIMEOUT_MS).producer

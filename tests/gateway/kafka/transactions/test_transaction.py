@@ -222,7 +222,7 @@ def test_version_2_raises_the_epoch_and_answers_it_again(is_commit: bool) -> Non
 
 @pytest.mark.usefixtures("large")
 @pytest.mark.parametrize("is_commit", [False, True])
-def test_while_markers_are_being_written_everybody_waits(is_commit: bool) -> None:
+def test_while_markers_are_being_written_everyone_waits(is_commit: bool) -> None:
     ledger, producer = ledger_in(TransactionState.ONGOING)
     ended = ledger.end(producer, commit=is_commit, version=4)
     assert ended.code == 0

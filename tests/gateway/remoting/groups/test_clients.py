@@ -63,7 +63,7 @@ def joined(clients: Clients, line: Line, given: ConsumerData, client_id: str = "
 
 @pytest.mark.row("BRB-1")
 @pytest.mark.row("BRB-4")
-def test_members_are_told_when_others_come_and_go() -> None:
+def test_members_are_notified_when_others_come_and_go() -> None:
     clients = Clients(Free(), expiry_ms=100)
     one, two = Line(), Line()
     assert joined(clients, one, data(), "c1") is True
@@ -77,7 +77,7 @@ def test_members_are_told_when_others_come_and_go() -> None:
     assert group is not None and group.client_ids == ["c1"]
 
 
-def test_a_group_that_reads_by_broadcast_is_not_told() -> None:
+def test_a_group_that_reads_by_broadcast_is_not_notified() -> None:
     clients = Clients(Free(), expiry_ms=100)
     one, two = Line(), Line()
     joined(clients, one, data(model="BROADCASTING"), "c1")
@@ -343,7 +343,7 @@ def test_what_heartbeats_keep_is_bounded_in_all(monkeypatch: pytest.MonkeyPatch)
     assert clients.expire(10**9) == 0
 
 
-def test_locks_that_nobody_renewed_are_forgotten_over_several_calls(
+def test_locks_that_no_one_renewed_are_forgotten_over_several_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(locks_module, "TURN_SECONDS", 1e-9)

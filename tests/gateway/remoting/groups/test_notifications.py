@@ -38,7 +38,7 @@ class Notified:
         return [len(member.told) for member in self.groups[name]]
 
 
-def test_a_group_that_changes_often_before_its_turn_is_told_once() -> None:
+def test_a_group_that_changes_often_before_its_turn_is_notified_once() -> None:
     world = Notified(3, 2)
     for _ in range(5):
         world.notices.add("g0")
@@ -50,7 +50,7 @@ def test_a_group_that_changes_often_before_its_turn_is_told_once() -> None:
     assert (world.counts("g0"), world.counts("g1"), world.asked) == ([1, 1, 1], [1, 1], [])
 
 
-def test_many_members_are_told_over_several_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_members_are_notified_over_several_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TURN_SECONDS", 0.0)
     world = Notified(4)
     world.notices.add("g0")
@@ -61,7 +61,7 @@ def test_many_members_are_told_over_several_turns(monkeypatch: pytest.MonkeyPatc
     assert world.asked == []
 
 
-def test_who_is_gone_is_not_told_and_a_change_meanwhile_is_told_again(
+def test_who_is_gone_is_not_notified_and_a_change_meanwhile_is_told_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "TURN_SECONDS", 0.0)

@@ -69,7 +69,9 @@ def test_what_members_commit_before_they_hear_of_it_counts_for_nothing(broker: C
     assert committed(broker, "reset-c", "group-c") == "2"
 
 
-def test_members_that_are_gone_are_not_told(connect: Callable[..., Client], broker: Client) -> None:
+def test_members_that_are_gone_are_not_notified(
+    connect: Callable[..., Client], broker: Client
+) -> None:
     fill(broker, "reset-d")
     member = connect()
     member.heartbeat("client-d", "group-d", "reset-d")

@@ -36,7 +36,7 @@ DAY_MS = 86_400_000
 @pytest.mark.row("U-11")
 @pytest.mark.row("T-01")
 @pytest.mark.row("SND-7")
-def test_a_half_message_is_seen_by_nobody() -> None:
+def test_a_half_message_is_seen_by_no_one() -> None:
     world = HalfWorld()
     told = world.prepare(queue=1)
     assert (told.offset, told.queue_id) == (0, 1), "its name, and the queue that was asked for"
@@ -164,7 +164,7 @@ def test_who_decides_what_was_given_up_is_told_where_it_lies(decision: int) -> N
 
 @pytest.mark.parametrize("decision", [8, 12])
 @pytest.mark.parametrize("offset", [-1, 5, 2**62])
-def test_who_decides_what_nobody_knows_is_told_so(decision: int, offset: int) -> None:
+def test_who_decides_what_no_one_knows_is_told_so(decision: int, offset: int) -> None:
     world = HalfWorld()
     world.prepare()
     answer = end(world, offset, decision)
@@ -275,7 +275,7 @@ def test_after_fifteen_checks_it_is_put_where_people_can_look_at_it() -> None:
     assert world.delivered(queue=1) == []
 
 
-def test_nobody_to_ask_is_no_check_and_nothing_is_given_up_unchecked() -> None:
+def test_no_one_to_ask_is_no_check_and_nothing_is_given_up_unchecked() -> None:
     world = HalfWorld()
     world.prepare()
     world.pass_time(200 * 3_600 * SECOND)
@@ -290,7 +290,7 @@ def test_nobody_to_ask_is_no_check_and_nothing_is_given_up_unchecked() -> None:
     assert len(world.delivered(SYSTEM[1])) == 1
 
 
-def test_counts_and_times_go_on_after_a_restart() -> None:
+def test_counts_and_times_continue_after_a_restart() -> None:
     world = HalfWorld()
     world.producer()
     world.prepare()

@@ -46,7 +46,7 @@ def test_all_of_them_hold_so_much() -> None:
 
 
 @pytest.mark.row("M-04")
-def test_one_too_many_is_told_that_the_server_is_busy_and_those_that_wait_go_on(
+def test_one_too_many_is_told_that_the_server_is_busy_and_those_that_wait_continue(
     tmp_path: Path,
 ) -> None:
     settings = ["remoting.waiting_pulls_max=3"]

@@ -213,7 +213,7 @@ def test_retry_queues_grow_with_the_groups_setting_and_all_of_them_are_used() ->
     assert all(counts)
 
 
-def test_what_nobody_consumes_and_what_is_not_writable_is_refused() -> None:
+def test_what_no_one_consumes_and_what_is_not_writable_is_refused() -> None:
     world = RetryWorld()
     message = world.published()
     world.give_back(message)

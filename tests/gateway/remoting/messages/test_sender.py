@@ -138,7 +138,7 @@ def test_a_body_that_no_message_has_is_refused(broker: Client, size: int) -> Non
     assert broker.publish("sizes", b"x" * (4 * 1024 * 1024)).code == 0
 
 
-def test_kinds_are_told_apart_by_flag_and_properties() -> None:
+def test_kinds_are_distinguished_by_flag_and_properties() -> None:
     assert classify(0, b"TAGS\x01DELAY\x02") is MessageKind.ORDINARY
     assert classify(0, b"XDELAY\x013\x02") is MessageKind.ORDINARY
     assert classify(0, b"XDELAY\x013\x02DELAY\x011\x02") is MessageKind.DELAYED

@@ -45,7 +45,7 @@ def filled() -> tuple[Puller, Any]:
     return puller, world.queue()
 
 
-def test_one_pull_of_a_large_expression_looks_at_some_and_the_next_goes_on() -> None:
+def test_one_pull_of_a_large_expression_looks_at_some_and_the_next_continues() -> None:
     puller, queue = filled()
     wanted = filter_of("SQL92", LARGE)
     assert 12_000 < len(LARGE) < 16_384

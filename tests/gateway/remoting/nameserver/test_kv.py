@@ -185,7 +185,7 @@ def test_hundreds_of_changes_at_once_are_all_there_after_a_kill(tmp_path: Path) 
         client.socket.close()
 
 
-def test_a_damaged_file_keeps_nobody_from_starting(tmp_path: Path) -> None:
+def test_a_damaged_file_keeps_no_one_from_starting(tmp_path: Path) -> None:
     with RunningServer(tmp_path, rocketmq=True) as server:
         server.stop()
         (server.data_dir / "kvConfig.json").write_text('{"configTable":{')

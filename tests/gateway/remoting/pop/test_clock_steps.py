@@ -58,7 +58,7 @@ async def test_a_clock_that_is_set_ahead_loses_nothing() -> None:
     assert bodies(await w.pop()) == [b"m1"]
 
 
-async def test_what_is_handed_out_by_the_new_clock_keeps_its_deadline() -> None:
+async def test_what_is_returned_by_the_new_clock_keeps_its_deadline() -> None:
     w = world(2)
     await w.pop(maxMsgNums=1)
     w.clock.step(-DAY_MS)

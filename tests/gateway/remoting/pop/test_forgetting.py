@@ -86,7 +86,7 @@ async def test_where_a_new_group_began_is_not_forgotten() -> None:
     assert bodies(await w.pop(initMode=1)) == [b"new"]
 
 
-async def test_an_offset_that_somebody_else_committed_counts_after_a_window_was_forgotten() -> None:
+async def test_an_offset_that_someone_else_committed_counts_after_a_window_was_forgotten() -> None:
     w = world(3)
     for each in await w.pop():
         await w.ack(each)

@@ -254,7 +254,7 @@ async def test_a_reset_of_the_group_takes_everything_back() -> None:
     assert w.window().start == 1
 
 
-async def test_an_offset_that_somebody_else_committed_is_where_the_group_continues() -> None:
+async def test_an_offset_that_someone_else_committed_is_where_the_group_continues() -> None:
     w = world(3)
     for each in await w.pop():
         await w.ack(each)

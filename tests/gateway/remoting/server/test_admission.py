@@ -59,7 +59,7 @@ BUSY = int(ResponseCode.SYSTEM_BUSY)
 
 
 @pytest.mark.row("F-02")
-async def test_sends_wait_while_the_store_is_stalled_and_are_stored_when_it_goes_on() -> None:
+async def test_sends_wait_while_the_store_is_stalled_and_are_stored_when_it_continues() -> None:
     broker = Broker()
     broker.admission.stalled(True)
     first, second = broker.ask(SEND, 1), broker.ask(SEND, 2)

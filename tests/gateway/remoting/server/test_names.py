@@ -31,7 +31,7 @@ def heartbeat(**given: Any) -> bytes:
         ),
     ],
 )
-def test_a_heartbeat_with_a_long_name_registers_nobody(broker: Client, body: bytes) -> None:
+def test_a_heartbeat_with_a_long_name_registers_no_one(broker: Client, body: bytes) -> None:
     answer = broker.ask(34, {}, body)
     assert answer.code == ResponseCode.INVALID_PARAMETER
     assert "the maximum is" in (answer.remark or "")

@@ -154,7 +154,7 @@ def test_sends_that_waited_start_in_order_and_those_that_come_meanwhile_wait_beh
     assert made.is_at_rest
 
 
-def test_sends_that_became_too_old_are_not_started_when_the_store_goes_on() -> None:
+def test_sends_that_became_too_old_are_not_started_when_the_store_continues() -> None:
     made = waiting(1)
     made.wait("young", 150)
     made.stalled(False, 250)

@@ -157,7 +157,7 @@ async def test_whoever_waits_for_an_answer_hears_that_the_connection_is_lost(lin
 # Back-pressure
 
 
-async def test_reading_stops_at_the_most_requests_in_flight_and_goes_on_after(line: Line) -> None:
+async def test_reading_stops_at_the_most_requests_in_flight_and_continues_after(line: Line) -> None:
     line.script.is_waiting = True
     line.send(b"1", b"2", b"3")
     assert line.transport.reads

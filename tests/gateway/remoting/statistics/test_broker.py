@@ -145,7 +145,7 @@ def test_acknowledgements_checkpoints_and_what_is_sent_back_are_reported() -> No
     assert (world.total("BROKER_ACK_NUMS", "us"), world.total("BROKER_CK_NUMS", "us")) == (4, 2)
 
 
-def test_system_topics_are_told_apart() -> None:
+def test_system_topics_are_distinguished() -> None:
     world = CountingWorld()
     world.store.topics.create(NewTopic(name="rmq_sys_own", queue_count=1, is_internal=True))
     world.put(4, topic="rmq_sys_own")

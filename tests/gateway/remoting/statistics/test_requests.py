@@ -32,7 +32,7 @@ def view(broker: Client, name: str, label: str) -> dict[str, Any]:
 
 
 @pytest.mark.row("OBS-6")
-def test_a_topic_and_a_group_are_told_over_minute_hour_and_day(broker: Client) -> None:
+def test_a_topic_and_a_group_are_reported_over_minute_hour_and_day(broker: Client) -> None:
     for number in range(6):
         broker.publish("counted", b"x" * 100, queue=number % 2)
     assert len(messages(broker.pull("counted", 0, queue=0, consumerGroup="counters"))) == 3

@@ -120,7 +120,7 @@ def test_attributes_say_what_they_were_made_of(
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
-def test_a_codec_nobody_defined_is_unsupported(codec: int) -> None:
+def test_a_codec_no_one_defined_is_unsupported(codec: int) -> None:
     with pytest.raises(MalformedBatch) as caught:
         _ = read_header(produced(attributes=codec)).compression
     assert caught.value.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE

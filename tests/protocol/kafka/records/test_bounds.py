@@ -72,7 +72,7 @@ def test_what_is_within_the_bounds_is_read(body: bytes) -> None:
     assert read_records(body, bounds=TIGHT)
 
 
-def test_headers_that_nobody_asks_for_are_not_counted() -> None:
+def test_headers_that_no_one_asks_for_are_not_counted() -> None:
     body = headers(11)
     header = read_header(body)
     data = open_records(body, header, bounds=TIGHT)

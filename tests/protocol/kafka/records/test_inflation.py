@@ -36,7 +36,7 @@ def framed(data: bytes, codec: Compression) -> list[bytes]:
 
 @given(PIECES, st.sampled_from(CODECS), st.integers(0, 400_000))
 @settings(deadline=None, max_examples=budget("property_examples"))
-def test_what_becomes_larger_is_told(
+def test_what_becomes_larger_is_reported(
     pieces: list[tuple[bytes, int]], codec: Compression, limit: int
 ) -> None:
     data = b"".join(piece * count for piece, count in pieces)
@@ -53,7 +53,7 @@ def test_what_usual_clients_send_is_not_taken_for_more(codec: Compression) -> No
 
 
 @pytest.mark.parametrize("codec", [c for c in CODECS if c is not Compression.NONE])
-def test_a_small_one_that_becomes_megabytes_is_told(codec: Compression) -> None:
+def test_a_small_one_that_becomes_megabytes_is_reported(codec: Compression) -> None:
     size = 20 * MIB if codec is not Compression.SNAPPY else MIB + MIB // 2
     for form in framed(bytes(size), codec):
         assert may_inflate_beyond(form, codec, MIB)

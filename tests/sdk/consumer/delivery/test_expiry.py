@@ -24,7 +24,7 @@ def test_a_message_hangs_when_it_was_begun_longer_ago_than_it_may_take(
 
 
 @pytest.mark.row("TRAP-13")
-async def test_a_queue_that_is_empty_and_a_message_that_nobody_began_raise_nothing() -> None:
+async def test_a_queue_that_is_empty_and_a_message_that_no_one_began_raise_nothing() -> None:
     empty = HeldQueue()
     assert await send_back_hanging(empty.cached, empty.settlement, 901.0, TIMEOUT_S) == 0
     assert empty.cached.commit() is None
@@ -54,7 +54,7 @@ async def test_what_follows_one_that_does_not_hang_stays() -> None:
 
 
 @pytest.mark.row("PQ-13")
-async def test_what_nobody_takes_back_stays_and_the_next_pass_tries_again() -> None:
+async def test_what_no_one_takes_back_stays_and_the_next_pass_tries_again() -> None:
     world = HeldQueue(1)
     world.messages[0].started_at_s = 0.0
     world.takes_back = world.takes_new = False

@@ -151,7 +151,7 @@ async def test_what_a_listener_returns_and_raises(
 
 
 @pytest.mark.row("CON-6")
-async def test_a_listener_that_takes_too_long_is_told_apart_and_its_result_counts() -> None:
+async def test_a_listener_that_takes_too_long_is_distinguished_and_its_result_counts() -> None:
     listeners, told = Listeners(workers=1), Told()
     listeners.add("orders", one_by_one, None)
     observed = Observed("g", [told], timeout_s=0.0)

@@ -97,7 +97,7 @@ def test_of_a_batch_what_was_done_is_committed_and_the_rest_comes_again() -> Non
 
 
 @pytest.mark.row("ORD-8", "PROP-19")
-def test_without_a_limit_a_message_is_tried_for_ever() -> None:
+def test_without_a_limit_a_message_is_tried_forever() -> None:
     machine = Machine(5)
     for now_s in range(100):
         machine.cached.locked_at_s = float(now_s)
@@ -107,7 +107,7 @@ def test_without_a_limit_a_message_is_tried_for_ever() -> None:
 
 
 @pytest.mark.row("ORD-8")
-def test_at_the_limit_a_message_is_sent_away_and_the_queue_goes_on() -> None:
+def test_at_the_limit_a_message_is_sent_away_and_the_queue_continues() -> None:
     machine = Machine(5, 6, tries_max=2)
     for now_s in (0.0, 1.0):
         assert machine.run(now_s) == [5]
@@ -118,7 +118,7 @@ def test_at_the_limit_a_message_is_sent_away_and_the_queue_goes_on() -> None:
 
 
 @pytest.mark.row("ORD-8")
-def test_what_nobody_takes_stays_and_the_queue_rests() -> None:
+def test_what_no_one_takes_stays_and_the_queue_rests() -> None:
     machine = Machine(5, 6, tries_max=0)
     assert machine.run() == [5]
     assert machine.end(AGAIN, is_sent=False) is None
@@ -235,7 +235,7 @@ def test_a_queue_that_was_lost_is_noticed_before_each_batch() -> None:
     assert machine.order.next(0.0) is Due.END
 
 
-def test_what_nobody_looked_at_is_due_again_at_once() -> None:
+def test_what_no_one_looked_at_is_due_again_at_once() -> None:
     machine = Machine(5)
     machine.run()
     assert machine.end(Verdict(Ruling.ABANDONED)) is None

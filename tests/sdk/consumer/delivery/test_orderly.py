@@ -90,7 +90,7 @@ async def test_a_listener_that_raises_suspends_its_queue_and_commits_nothing() -
 
 
 @pytest.mark.row("ORD-8")
-async def test_a_message_that_had_its_last_try_is_a_dead_letter_and_the_queue_goes_on() -> None:
+async def test_a_message_that_had_its_last_try_is_a_dead_letter_and_the_queue_continues() -> None:
     world = Ordered(1, 2, settings=ConsumerSettings(is_orderly=True, suspend_s=0.01, tries_max=2))
 
     async def listen(messages: Sequence[Received]) -> int | None:
@@ -310,7 +310,7 @@ async def test_the_next_message_of_a_queue_is_offered_when_the_one_before_it_is_
     assert world.offsets.get(QUEUE) == 2
 
 
-async def test_a_message_that_nobody_asked_for_is_withdrawn_when_its_queue_is_given_up() -> None:
+async def test_a_message_that_no_one_asked_for_is_withdrawn_when_its_queue_is_given_up() -> None:
     world = Ordered(1)
     inbox = Inbox()
     dispatch = OrderlyDispatch(inbox, world.settings)

@@ -128,7 +128,7 @@ async def test_a_message_that_is_not_taken_back_is_sent_to_the_retry_topic() -> 
     assert world.offsets.get(QUEUE) == 6
 
 
-async def test_a_retry_that_nobody_takes_is_an_error_and_finishes_nothing() -> None:
+async def test_a_retry_that_no_one_takes_is_an_error_and_finishes_nothing() -> None:
     world = HeldQueue(5)
     world.takes_back = world.takes_new = False
     with pytest.raises(SdkError, match="could not be sent back"):
@@ -174,7 +174,7 @@ async def test_a_message_that_is_given_up_has_no_level_and_no_tries_left() -> No
     assert world.offsets.get(QUEUE) == 6
 
 
-async def test_a_dead_letter_that_nobody_takes_is_an_error_and_can_be_given_up_again() -> None:
+async def test_a_dead_letter_that_no_one_takes_is_an_error_and_can_be_given_up_again() -> None:
     world = HeldQueue(5)
     world.takes_back = world.takes_new = False
     with pytest.raises(SdkError, match="could not be sent back"):
@@ -216,7 +216,7 @@ async def test_of_a_batch_only_what_failed_is_sent_back() -> None:
 
 
 @pytest.mark.row("CON-10")
-async def test_what_nobody_takes_runs_again_and_holds_the_offset() -> None:
+async def test_what_no_one_takes_runs_again_and_holds_the_offset() -> None:
     world = HeldQueue(1, 2)
     world.takes_back = world.takes_new = False
     tried: list[int] = []

@@ -59,7 +59,7 @@ def test_a_queue_that_was_removed_is_forgotten() -> None:
     assert table.unpersisted([FIRST]) == {FIRST: 10}
 
 
-def test_offsets_are_told_by_topic() -> None:
+def test_offsets_are_reported_by_topic() -> None:
     table = table_of(first=10)
     table.update(Queue("other", "a", 0), 5, increase_only=True)
     assert table.of_topic("orders") == {FIRST: 10}

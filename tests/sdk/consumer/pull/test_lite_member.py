@@ -204,7 +204,7 @@ class Told(ConsumeHook):
         self.told.append((consuming.kind, [each.body for each in consuming.messages]))
 
 
-async def test_hooks_see_what_a_poll_hands_out_and_what_becomes_of_it(
+async def test_hooks_see_what_a_poll_returns_and_what_becomes_of_it(
     name_server: str, topic: str
 ) -> None:
     await send(name_server, topic, b"a", b"b", b"secret", b"c")

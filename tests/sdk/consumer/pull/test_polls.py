@@ -31,7 +31,7 @@ def offsets(messages: list[Received]) -> list[int]:
     return [each.offset for each in messages]
 
 
-def test_a_queue_is_handed_out_in_order_and_its_position_follows() -> None:
+def test_a_queue_is_returned_in_order_and_its_position_follows() -> None:
     found, _ = polls(a=range(5, 9))
     assert found.positions.get(A) == 5
     assert offsets(found.take(3, 1.0)) == [5, 6, 7]
@@ -48,7 +48,7 @@ def test_queues_take_turns() -> None:
     assert offsets(found.take(8, 1.0)) == [2, 3, 12, 13]
 
 
-def test_only_what_was_handed_out_before_the_last_poll_is_settled() -> None:
+def test_only_what_was_returned_before_the_last_poll_is_settled() -> None:
     found, _ = polls(a=range(6))
     found.settle()
     found.take(2, 1.0)
@@ -68,7 +68,7 @@ def test_a_paused_queue_hands_nothing_out_until_it_is_resumed() -> None:
 
 
 @pytest.mark.parametrize("way", ["dropped", "ended"])
-def test_a_queue_of_somebody_else_hands_nothing_out(way: str) -> None:
+def test_a_queue_of_someone_else_hands_nothing_out(way: str) -> None:
     found, queues = polls(a=range(2))
     found.pause([A])
     found.resume([A])

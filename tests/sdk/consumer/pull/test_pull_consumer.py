@@ -77,7 +77,7 @@ class Asked:
 
 
 @pytest.mark.row("PC-2", "PC-7", "C-04")
-async def test_the_four_statuses_are_told_apart_with_where_to_go_on(
+async def test_the_four_statuses_are_distinguished_with_where_to_continue(
     name_server: str, topic: str
 ) -> None:
     queue = await send(name_server, topic, 5, tag="paid")
@@ -109,7 +109,7 @@ async def test_a_pull_filters_by_tags_or_by_sql(name_server: str, topic: str) ->
     assert [message.offset for message in conditioned.messages] == [2, 5]
 
 
-async def test_two_tags_with_one_code_are_told_apart(name_server: str, topic: str) -> None:
+async def test_two_tags_with_one_code_are_distinguished(name_server: str, topic: str) -> None:
     # "Aa" and "BB" have one hash code in Java, which is all that brokers compare.
     queue = await send(name_server, topic, 2, tag="Aa")
     async with PullConsumer(name_server, group="g") as consumer:

@@ -61,7 +61,7 @@ def test_a_topic_that_is_not_subscribed_any_more_is_released() -> None:
     assert assignment.truncate(["other"]) == queues(2)
 
 
-def test_a_queue_that_nobody_pulls_is_released_though_it_is_wanted() -> None:
+def test_a_queue_that_no_one_pulls_is_released_though_it_is_wanted() -> None:
     assignment = assignment_of(*queues(1))
     assert assignment.release("orders", queues(1), 120.0) == []
     assert assignment.release("orders", queues(1), 121.0) == queues(1)

@@ -78,7 +78,7 @@ def test_one_without_an_id_is_sent_away_for_one_and_let_in_with_it() -> None:
     assert bench.joined(waiter).member_id == "app-1"
 
 
-def test_an_id_that_nobody_comes_back_with_is_forgotten_after_its_session() -> None:
+def test_an_id_that_no_one_comes_back_with_is_forgotten_after_its_session() -> None:
     bench = Bench()
     sent = bench.joined(bench.send_join(needs_id=True))
     bench.advance(SESSION_MS)
@@ -407,7 +407,7 @@ def test_many_leave_at_once_each_with_its_own_answer() -> None:
     assert [each.id for each in bench.group.members] == ids[2:]
 
 
-def test_one_that_leaves_while_it_waits_is_told() -> None:
+def test_one_that_leaves_while_it_waits_is_answered() -> None:
     bench = Bench()
     leader, other = bench.stable(None, None)
     waiter = bench.send_join(leader)
@@ -514,7 +514,7 @@ def test_a_group_of_absent_static_members_ends_with_their_sessions() -> None:
 # Stopping and coming back
 
 
-def test_when_the_server_stops_nobody_is_kept_waiting() -> None:
+def test_when_the_server_stops_no_one_is_kept_waiting() -> None:
     bench = Bench()
     leader, other = bench.completing(None, None)
     syncing = bench.send_sync(other)
@@ -525,7 +525,7 @@ def test_when_the_server_stops_nobody_is_kept_waiting() -> None:
     assert bench.joined(joining).code == ErrorCode.NOT_COORDINATOR
 
 
-def test_a_group_that_was_written_down_goes_on_as_if_nothing_had_been() -> None:
+def test_a_group_that_was_written_down_continues_as_if_nothing_had_been() -> None:
     bench = Bench()
     leader, static = bench.stable(None, "i")
     saved = unpack(pack(saved_of(bench.group)))
