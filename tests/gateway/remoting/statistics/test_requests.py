@@ -99,7 +99,7 @@ def test_rates_follow_what_happens(broker: Client) -> None:
         broker.publish("fast")
         broker.pull("fast", 0)
         told = table(broker)
-        names = ("putTps", "getFoundTps", "getTotalTps", "getTransferredTps")
+        names = ("putTps", "getFoundTps", "getTotalTps", "getTransferredTps", "getTransferedTps")
         # Each has three: over ten seconds, a minute and ten minutes.
         assert all(len(told[name].split(" ")) == 3 for name in names)
         return [float(told[name].split(" ")[0]) for name in names]

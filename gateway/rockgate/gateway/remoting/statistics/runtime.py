@@ -136,6 +136,8 @@ class RuntimeFigures:
             "getMissTps": rates.text(_MISSED),
             "getTotalTps": rates.text(_FOUND, _MISSED),
             "getTransferredTps": rates.text(_GOT),
+            # RocketMQ 4 spells it so, and its tools read it.
+            "getTransferedTps": rates.text(_GOT),
         }
 
     def _log(self) -> dict[str, str]:
