@@ -16,7 +16,7 @@ _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")
 
 
 def local(text: str) -> Path | None:
-    """The path of this machine that is meant; None for an address of somewhere else."""
+    """The local path; None for an address of another file system."""
     scheme = _SCHEME.match(text)
     if scheme is None:
         return Path(text)

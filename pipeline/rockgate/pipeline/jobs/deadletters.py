@@ -60,9 +60,9 @@ class Options:
 
     cluster: Cluster
     groups: tuple[str, ...] = ()
-    """Whose; all that there are, unless named."""
+    """The groups whose dead letters are read; by default all."""
     where: str = ""
-    """A condition in SQL over the letters' columns."""
+    """An SQL condition on the dead letters' columns."""
     into: str = ""
     """Parquet below this path: `letters` and `summary`."""
     is_json: bool = False
@@ -94,7 +94,7 @@ class Options:
             raise BadOption("--delay requires --resend.")
 
     def topics(self) -> Topics:
-        """The topics of dead letters that are meant."""
+        """The dead-letter topics of the selected groups."""
         if self.groups:
             return Topics(names=tuple(PREFIX + group for group in self.groups))
         return Topics(pattern=PREFIX.replace(".", r"\.") + ".+")
@@ -348,7 +348,7 @@ class Step:
             found.unpersist()
 
     def _targets(self, topics: Sequence[str]) -> dict[str, int]:
-        """How many partitions the topics have; a word about those that cannot take letters."""
+        """The partition counts of the topics; warns of those that do not accept the letters."""
         missing = sorted(set(topics) - self._admin.topic_names())
         if missing:
             raise UnknownTopic(

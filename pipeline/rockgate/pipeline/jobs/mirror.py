@@ -126,7 +126,7 @@ def _identity(options: Options) -> dict[str, str]:
 
 
 def starting_offsets(admin: Admin, options: Options) -> str:
-    """Where the first run begins, as Spark takes it."""
+    """Where the first run begins, in Spark's form."""
     if not options.reading.start.startswith(GROUP_START):
         return options.reading.start
     group = options.reading.start.removeprefix(GROUP_START)

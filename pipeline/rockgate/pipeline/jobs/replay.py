@@ -45,7 +45,7 @@ class Selection:
     since: datetime | None = None
     until: datetime | None = None
     where: str = ""
-    """A condition in SQL over the archive's columns."""
+    """An SQL condition on the archive's columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Options:
     """The topic; `{topic}` in it stands for the archived one's name."""
     selection: Selection = field(default_factory=Selection)
     rate: float = 0.0
-    """Records a second; 0 is as fast as it goes."""
+    """Records per second; 0 for no limit."""
     timestamp_header: str = ""
     delay_ms: int = 0
     """How long after its replay a record appears."""

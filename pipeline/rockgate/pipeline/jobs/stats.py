@@ -48,7 +48,7 @@ class Options:
     late: str = "1 minute"
     """While it follows: how much later than the newest a record may come and still be counted."""
     groups: tuple[str, ...] = ()
-    """Whose lag; all groups of these topics, unless named."""
+    """The groups whose lag is reported; by default all groups of these topics."""
     latency_header: str = ""
     into: str = ""
     """Parquet below this path: `windows` and `lag`."""
@@ -137,7 +137,7 @@ def lag_rows(
 def run(
     spark: SparkSession, options: Options, reporter: Reporter, stopping: Stopping | None = None
 ) -> None:
-    """Measure the stored records, or follow until stopped."""
+    """Measure the stored records, or follow new ones until stopped."""
     options.check_words()
     with Admin(spark, options.cluster) as admin:
         admin.topics(options.topics)

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 
 class Reporter:
-    """Says what happens. `is_quiet` leaves only what matters at the end."""
+    """Reports progress. `is_quiet` leaves only the final result."""
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class Reporter:
         self._last_step = self._began
         self._is_line_open = False
         self.records = 0
-        """How many records all steps had."""
+        """The number of records of all steps."""
 
     def say(self, text: str, **fields: Any) -> None:
-        """Something that stays on the screen."""
+        """Print a line that stays on the screen."""
         if self._is_quiet:
             return
         if self._is_json:

@@ -1,4 +1,4 @@
-"""Spark's reasons in our words: a failure of Spark becomes one clause and the next step."""
+"""Translates failures of Spark: one clause, and what to do next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CLASS = re.compile(r"^(?:[a-z][\w$]*\.)+([A-Z]\w*): ")
 
 
 def explained(text: str) -> PipelineError:
-    """The error that a message of Spark's means."""
+    """The error for a message of Spark's."""
     if "data may have been lost" in text or "KAFKA_DATA_LOSS" in text:
         lost = _LOST.search(text)
         return DataLost(
@@ -39,7 +39,7 @@ def root(text: str) -> str:
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Run a block of Spark's; what it raises comes out as a PipelineError."""
+    """Run a block; errors of Spark in it are raised as PipelineErrors."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

@@ -38,7 +38,7 @@ class Cluster:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def spark_options(self) -> dict[str, str]:
-        """As the source and the sink take them."""
+        """The options of the source and the sink."""
         given = {f"kafka.{name}": value for name, value in self.options.items()}
         return {"kafka.bootstrap.servers": self.bootstrap, **given}
 
@@ -58,7 +58,7 @@ class Topics:
         return self.pattern or ",".join(self.names)
 
     def spark_options(self) -> dict[str, str]:
-        """As the source takes them."""
+        """The options of the source."""
         if self.pattern:
             # Spark would accept a match anywhere; Kafka's own subscriptions match the full name.
             return {"subscribePattern": f"^(?:{self.pattern})$"}
@@ -76,7 +76,7 @@ class Reading:
     """Whether to continue when records were deleted before they were read."""
 
     def check(self) -> None:
-        """BadOption, if the start is nothing that Spark would take."""
+        """BadOption, if Spark would not accept the start."""
         if self.start in ("earliest", "latest"):
             return
         try:
@@ -95,7 +95,7 @@ class Reading:
         )
 
     def spark_options(self) -> dict[str, str]:
-        """As the source takes them."""
+        """The options of the source."""
         return {
             "startingOffsets": self.start,
             "maxOffsetsPerTrigger": str(self.offsets_per_batch),

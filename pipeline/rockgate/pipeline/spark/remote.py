@@ -37,7 +37,7 @@ def is_remote(spark: SparkSession) -> bool:
 
 
 def address_for(master: str | None, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The Connect address that is meant: as the master, or as Spark's own variable has it."""
+    """The Connect address: the master, or Spark's environment variable."""
     if master is not None:
         return master if master.startswith(SCHEME) else None
     named = environ.get(ADDRESS_VARIABLE, "")

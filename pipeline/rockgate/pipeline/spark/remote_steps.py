@@ -46,7 +46,7 @@ class Steering:
         return offering(self._name)
 
     def turn(self) -> None:
-        """Give a sign of life, and begin the step that is offered, if one is."""
+        """Send a heartbeat, and start the offered step, if there is one."""
         self._sign()
         if self._thread is not None and self._thread.is_alive():
             return

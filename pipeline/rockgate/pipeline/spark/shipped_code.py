@@ -16,7 +16,7 @@ from typing import Any
 
 POLL_SECONDS = 0.05
 CLIENT_SECONDS_MAX = 20.0
-"""How long a client may give no sign of life before its step is given up."""
+"""How long a client may send no heartbeat before its step is abandoned."""
 
 
 def whole(function: Any) -> Any:
