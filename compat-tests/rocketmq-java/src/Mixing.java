@@ -12,6 +12,7 @@ import org.apache.rocketmq.common.message.MessageExt;
 
 /** One member of a group whose other members are another client's. */
 final class Mixing {
+    private static final int START_ATTEMPTS = 5;
     private static final Map<String, DefaultMQPushConsumer> MEMBERS = new ConcurrentHashMap<>();
     private static final Map<String, List<MessageExt>> SEEN = new ConcurrentHashMap<>();
     private static final Map<String, List<String>> LOGS = new ConcurrentHashMap<>();
@@ -32,6 +33,30 @@ final class Mixing {
         String kind = words.length > 4 ? words[4] : "";
         List<MessageExt> found = Collections.synchronizedList(new ArrayList<>());
         List<String> lines = Collections.synchronizedList(new ArrayList<>());
+        DefaultMQPushConsumer consumer = null;
+        for (int attempt = 1; consumer == null; attempt++) {
+            DefaultMQPushConsumer made = made(words, kind, found, lines);
+            try {
+                made.start();
+                consumer = made;
+            } catch (IllegalStateException error) {
+                // It asks a name server once, and on a busy machine the first connection may fail.
+                made.shutdown();
+                if (attempt == START_ATTEMPTS) {
+                    throw error;
+                }
+                Thread.sleep(1000);
+            }
+        }
+        MEMBERS.put(words[3], consumer);
+        SEEN.put(words[3], found);
+        LOGS.put(words[3], lines);
+        return "";
+    }
+
+    private static DefaultMQPushConsumer made(
+            String[] words, String kind, List<MessageExt> found, List<String> lines)
+            throws Exception {
         DefaultMQPushConsumer consumer = Clients.push(words[1], words[3]);
         consumer.subscribe(words[2], "*");
         if (kind.equals("orderly")) {
@@ -46,11 +71,7 @@ final class Mixing {
         if (kind.equals("broadcasting")) {
             Models.broadcast(consumer);
         }
-        consumer.start();
-        MEMBERS.put(words[3], consumer);
-        SEEN.put(words[3], found);
-        LOGS.put(words[3], lines);
-        return "";
+        return consumer;
     }
 
     /** QUEUE:BODY:MICROSECONDS, when the listener of an orderly member was given it. */
