@@ -61,4 +61,4 @@ class Stalls:
         self._since_ms = None
         self.stalled_ms += duration_ms
         if self._is_logged:
-            log.info("appends go on duration_ms=%d", duration_ms)
+            log.info("appends resumed duration_ms=%d", duration_ms)
