@@ -43,6 +43,7 @@ public final class RocketMQLoad {
         DefaultMQProducer producer = new DefaultMQProducer("load");
         producer.setNamesrvAddr(namesrv);
         producer.setSendMsgTimeout(30_000);
+        producer.setMqClientApiTimeout(30_000);
         producer.start();
         return producer;
     }
