@@ -129,6 +129,7 @@ def test_another_thread_may_close_it_and_whoever_iterates_ends(name_server: str)
 
 
 @pytest.mark.row("BLOCK-2")
+@pytest.mark.timeout(120)
 def test_run_ends_when_another_thread_closes_it_and_leaves_handlers_of_signals_as_they_were(
     name_server: str,
 ) -> None:
