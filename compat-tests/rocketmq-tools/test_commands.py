@@ -38,7 +38,11 @@ pytestmark = [pytest.mark.java, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 class Runs:
-    """Both sides, once all commands of a version were run on them."""
+    """Both sides, once all commands of a version were run on them.
+
+    At the end the live consumers are reset to the beginning, and read everything again: by 220 from
+    the broker of 4.9, by the answers to their pulls from that of 5.5 and from ours.
+    """
 
     def __init__(self, line: str, java: Java, folder: Path) -> None:
         self.version = jars.version(LINES[line])
@@ -55,6 +59,8 @@ class Runs:
         self.ours = self._prepared(ours, "rockgate")
         with ThreadPoolExecutor(2) as both:
             list(both.map(self._run, (self.theirs, self.ours)))
+        for side in (self.theirs, self.ours):
+            wait_until(lambda side=side: self._has_read_again(side), "a reset consumer reads again")
         for client in self._clients:
             client.socket.close()
 
@@ -65,7 +71,14 @@ class Runs:
         self.commands = tool.commands()
         for row in self.rows:
             side.printed.append(printed_by(tool, row, side))
+        live = side.values["live"]
+        tool.run(side.values["namesrv"], "resetOffsetByTime", *f"-g {live} -t orders -s 0".split())
         tool.end()
+
+    def _has_read_again(self, side: Side) -> bool:
+        """Whether the live consumer was given every message once more after the last reset."""
+        seen = asyncio.run(self._java.ask("mix-seen", side.values["live"]))
+        return all(seen.count(f"order {number}") > 1 for number in range(8))
 
     def faults(self, at: int) -> list[str]:
         """What is not as a row says."""

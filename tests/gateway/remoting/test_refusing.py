@@ -88,3 +88,38 @@ def test_no_code_is_uploaded_and_who_wants_a_class_to_filter_is_refused(broker: 
     assert asked.code == ResponseCode.SUBSCRIPTION_PARSE_FAILED
     assert "only tag and SQL filters are supported" in (asked.remark or "")
     assert [message.body for message in messages(broker.pull("by-class"))] == [b"there"]
+
+
+def heartbeat_by_sql(broker: Client, topic: str, expression: str, version: int) -> None:
+    """A member of `choosers` that is given what an expression chooses, by its heartbeat alone."""
+    data = {
+        "topic": topic,
+        "subString": expression,
+        "expressionType": "SQL92",
+        "subVersion": version,
+    }
+    consumer = {"groupName": "choosers", "subscriptionDataSet": [data]}
+    body = json.dumps({"clientID": "c", "consumerDataSet": [consumer], "producerDataSet": []})
+    assert broker.ask(34, {}, body.encode()).code == 0
+
+
+@pytest.mark.parametrize("version", [0, 1, 7, 2**62])
+def test_an_expression_of_a_heartbeat_is_used_whatever_version_a_pull_has(
+    broker: Client, version: int
+) -> None:
+    """RocketMQ may answer FILTER_DATA_NOT_EXIST or _NOT_LATEST until it has compiled it."""
+    topic = f"by-sql-{version}"
+    for number in range(4):
+        named = {"UNIQ_KEY": f"u{number}", "a": str(number)}
+        assert broker.publish(topic, b"%d" % number, properties=named).code == 0
+
+    def bodies() -> list[bytes]:
+        asked = {"consumerGroup": "choosers", "subVersion": version, "subscription": ""}
+        answer = broker.pull(topic, sysFlag=0, expressionType="SQL92", **asked)
+        assert answer.code == 0
+        return [message.body for message in messages(answer)]
+
+    heartbeat_by_sql(broker, topic, "a > 1", 3)
+    assert bodies() == [b"2", b"3"]
+    heartbeat_by_sql(broker, topic, "a < 1", 4)
+    assert bodies() == [b"0"]

@@ -15,6 +15,9 @@ Departs from RocketMQ
 - Class filters are not there, and a pull that asks for one is SUBSCRIPTION_PARSE_FAILED. RocketMQ's
   broker gives such a pull everything.
 - A group needs no making, so SUBSCRIPTION_GROUP_NOT_EXIST is never the answer.
+- An expression is compiled from the subscription itself and evaluated on messages; queues have no
+  filter bitmaps. So there is no filter data that could be missing or old, and neither
+  FILTER_DATA_NOT_EXIST (27) nor FILTER_DATA_NOT_LATEST (28) is ever the answer.
 """
 
 from __future__ import annotations
