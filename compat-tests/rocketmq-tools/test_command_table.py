@@ -1,5 +1,6 @@
 """The table of mqadmin's commands, checked by what both sides print, and its recorded results."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from bench.peers import jars, rocketmq
 from docs import compatibility
 
 CLIENT = f"rocketmq-tools {jars.version(rocketmq.NAME)}"
+pytestmark = pytest.mark.feature("every command has the outcome of the table", "mqadmin")
 TRACE = "org.apache.rocketmq.tools.command.SubCommandException: failed\n\tat java.lang.Thread\n"
 
 
@@ -51,6 +53,17 @@ def test_words_that_only_end_like_an_error_are_none() -> None:
 def test_a_row_without_an_expectation_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"^x: "):
         Row(run="x", **wrong)
+
+
+@pytest.mark.parametrize(("line", "version", "count"), [("5", "5.5.0", 96), ("4", "4.9.7", 57)])
+def test_the_results_are_those_of_the_table_and_all_hold(
+    line: str, version: str, count: int
+) -> None:
+    rows = command_table.load(line)
+    assert len({row.command for row in rows}) == count
+    results = json.loads(command_table.RESULTS.read_text(encoding="utf-8"))
+    found = {(each["run"], each["outcome"]) for each in results[version]["rows"]}
+    assert found == {(row.run, row.outcome) for row in rows}
 
 
 def test_a_version_that_was_run_replaces_itself_alone(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ final class Mixing {
         scenarios.put("mix-join", Mixing::join);
         scenarios.put("mix-queues", Mixing::queues);
         scenarios.put("mix-seen", Mixing::seen);
+        scenarios.put("mix-count", Mixing::count);
         scenarios.put("mix-log", Mixing::log);
         scenarios.put("mix-id", Mixing::id);
         scenarios.put("mix-leave", Mixing::leave);
@@ -79,6 +80,11 @@ final class Mixing {
         Instant now = Instant.now();
         long micros = now.getEpochSecond() * 1_000_000 + now.getNano() / 1_000;
         return message.getQueueId() + ":" + new String(message.getBody()) + ":" + micros;
+    }
+
+    /** mix-count GROUP: how many messages it was given, those that came again too. */
+    static String count(String[] words) throws Exception {
+        return String.valueOf(SEEN.get(words[1]).size());
     }
 
     /** mix-log GROUP: what an orderly member was given, in that order. */
