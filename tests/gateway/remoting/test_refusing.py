@@ -114,7 +114,11 @@ def test_an_expression_of_a_heartbeat_is_used_whatever_version_a_pull_has(
         assert broker.publish(topic, b"%d" % number, properties=named).code == 0
 
     def bodies() -> list[bytes]:
-        asked = {"consumerGroup": "choosers", "subVersion": version, "subscription": ""}
+        asked: dict[str, Any] = {
+            "consumerGroup": "choosers",
+            "subVersion": version,
+            "subscription": "",
+        }
         answer = broker.pull(topic, sysFlag=0, expressionType="SQL92", **asked)
         assert answer.code == 0
         return [message.body for message in messages(answer)]
