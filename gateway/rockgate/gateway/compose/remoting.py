@@ -67,8 +67,8 @@ class RemotingAssembly:
             self._hooked(table(made), telemetry),
             services.requests,
             admission=self._admission(resources),
+            on_slow=dict.fromkeys(SENDS, made.sends.was_slow),
         )
-        dispatcher.on_slow = dict.fromkeys(map(int, SENDS), made.sends.was_slow)
         connections = RemotingConnections(config, dispatcher, asyncio.get_running_loop())
         connections.on_lost.append(services.clients.lost)
         if is_open:

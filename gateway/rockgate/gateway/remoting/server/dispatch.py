@@ -42,6 +42,8 @@ __all__ = ["UNKNOWN", "Dispatcher", "Frame", "Handle", "Later", "Reply", "failed
 
 log = logging.getLogger(__name__)
 
+OnSlow = Callable[[Command, float], None]
+"""Called with a request and the seconds that it took."""
 REMARK_MAX = 1_000
 SLOW_SECONDS: Final = 0.001
 UNKNOWN: Final = -1
@@ -70,8 +72,12 @@ class Dispatcher:
         stats: RequestStats | None = None,
         now: Callable[[], float] = perf_counter,
         admission: Admission | None = None,
+        on_slow: Mapping[RequestCode, OnSlow] | None = None,
     ) -> None:
-        """Without `admission` every request is started at once."""
+        """Without `admission` every request is started at once.
+
+        `on_slow` is called, by code, with requests that took a millisecond or more.
+        """
         self.stats = stats or RequestStats()
         self._admission = admission
         self._table = {
@@ -83,8 +89,7 @@ class Dispatcher:
             for code, handle in table.items()
         }
         self._now = now
-        self.on_slow: dict[int, Callable[[Command, float], None]] = {}
-        """Called, by code, with requests that took a millisecond or more, and with their time."""
+        self._on_slow = {int(code): listener for code, listener in (on_slow or {}).items()}
 
     def dispatch(self, command: Command, caller: Caller) -> Frame | asyncio.Future[Frame]:
         """The response's frame, or a future of it; raises if the connection must be closed."""
@@ -163,7 +168,7 @@ class Dispatcher:
         return frame
 
     def _slow(self, command: Command, seconds: float) -> None:
-        listener = self.on_slow.get(command.code)
+        listener = self._on_slow.get(command.code)
         if listener is not None:
             listener(command, seconds)
 

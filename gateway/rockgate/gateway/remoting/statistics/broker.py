@@ -54,7 +54,7 @@ class Reads(Protocol):
         """Those that did not."""
 
 
-class Pulled(Protocol):
+class FoundMessages(Protocol):
     """What a pull found."""
 
     @property
@@ -151,7 +151,7 @@ class BrokerStatistics:
 
     # Counting
 
-    def got(self, queue: Queue, group: str, found: Pulled, seconds: float) -> None:
+    def got(self, queue: Queue, group: str, found: FoundMessages, seconds: float) -> None:
         """Count the messages of one answer to a pull."""
         count = found.message_count
         series = self._got(queue.topic_id, group, count, found.size, seconds)
