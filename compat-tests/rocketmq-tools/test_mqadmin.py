@@ -241,7 +241,7 @@ def test_a_group_is_set_to_pop(admin: Admin) -> None:
     assert "success" in admin("setConsumeMode", *mode)
 
 
-@feature("haStatus; what is not there is refused with the reason")
+@feature("haStatus; unsupported commands are refused with the reason")
 def test_what_is_not_there_is_refused_with_the_reason(admin: Admin) -> None:
     assert ["#SlaveNum", "0"] in rows(admin("haStatus", "-b", admin.broker), "#SlaveNum")
     refused = admin("getUser", "-b", admin.broker, "-u", "alice")
