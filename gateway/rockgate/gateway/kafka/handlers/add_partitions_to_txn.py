@@ -1,11 +1,11 @@
 """AddPartitionsToTxn: v0-5.
 
 Behaviour
-- All partitions of a transaction are added or none: beside one that is unknown, the others are
+- All partitions of a transaction are added or none: if one is unknown, the others are
   OPERATION_NOT_ATTEMPTED.
-- A partition that is part of it already is no error, and nothing is written for it.
-- From v4 on there are many transactions in a request, and one may only ask whether partitions are
-  part of theirs: what is not is TRANSACTION_ABORTABLE, and before v5 INVALID_TXN_STATE.
+- Adding a partition again is not an error, and nothing is written for it.
+- From v4 on a request has many transactions, and may only verify that partitions are part of
+  them: one that is not is TRANSACTION_ABORTABLE, and before v5 INVALID_TXN_STATE.
 
 Versions
 - v2: PRODUCER_FENCED.  v3: flexible.  v4: many transactions, verification.  v5: abortable errors.

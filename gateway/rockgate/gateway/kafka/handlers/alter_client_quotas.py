@@ -1,12 +1,12 @@
 """AlterClientQuotas: v0-1.
 
 Behaviour
-- Quotas of users, client ids and addresses are set and removed; docs/reference/quotas.md says which
-  there are and what becomes of a client that goes beyond.
-- Each entity succeeds or fails alone. What an entity or a quota cannot be is INVALID_REQUEST, and
-  so is an entity, or a quota of it, that is given twice.
+- Quotas of users, client ids and addresses are set and removed; docs/reference/quotas.md lists
+  them and describes throttling.
+- Each entity succeeds or fails independently. An invalid entity or quota is
+  INVALID_REQUEST, and so is an entity, or a quota of it, that is repeated.
 - Removing a quota that is not set, or not known, succeeds.
-- `validate_only` answers as if it had been done.
+- `validate_only` validates and answers without changing anything.
 
 Versions
 - v1: flexible.

@@ -1,13 +1,13 @@
 """AlterConfigs: v0-2.
 
 Behaviour
-- The configs of a topic or a group become exactly those given; what is not given goes back to its
-  default. A group need not exist.
-- Each resource succeeds or fails alone. One that is named twice, a config that is given twice and a
-  null value are INVALID_REQUEST; names and values that the table of its configs does not have are
-  INVALID_CONFIG, and then nothing of that resource is changed.
+- The configs of a topic or a group become exactly those given; others are reset to their
+  defaults. A group need not exist.
+- Each resource succeeds or fails independently. One that is named twice, a config that is given
+  twice and a null value are INVALID_REQUEST; names and values that the table of its configs does
+  not have are INVALID_CONFIG, and then nothing of that resource is changed.
 - The server's own settings cannot be changed: INVALID_REQUEST says which setting to change.
-- `validate_only` answers as if it had been done.
+- `validate_only` validates and answers without changing anything.
 
 Versions
 - v2: flexible.

@@ -3,7 +3,7 @@
 Behaviour
 - A partition can be "moved" to where it is: this node alone. Any other set of brokers, none, or one
   broker twice is INVALID_REPLICA_ASSIGNMENT.
-- To stop a move (null) is NO_REASSIGNMENT_IN_PROGRESS: none is ever under way.
+- To stop a move (null) is NO_REASSIGNMENT_IN_PROGRESS: none is ever in progress.
 - An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION.
 
 Versions

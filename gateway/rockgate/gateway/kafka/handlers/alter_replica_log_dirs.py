@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs: v1-2.
 
 Behaviour
-- There is one directory, the data directory, and everything is in it: to move a partition there is
-  done already. Any other directory is LOG_DIR_NOT_FOUND.
+- There is one directory, the data directory, so moving a partition there succeeds without
+  work. Any other directory is LOG_DIR_NOT_FOUND.
 - An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION.
 
 Versions

@@ -3,7 +3,7 @@
 Behaviour
 - Lists what the table of handlers advertises; APIs without a handler are left out.
 - A version above those served is answered in v0 with UNSUPPORTED_VERSION and this API's own range,
-  so that any client can ask again (KIP-511); the connection lives.
+  so that any client can retry (KIP-511); the connection stays open.
 - From v3 a client names its software. A name or version that is not of letters, digits, dots and
   dashes gets INVALID_REQUEST, as in Kafka.
 

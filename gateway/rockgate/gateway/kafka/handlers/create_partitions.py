@@ -1,10 +1,12 @@
 """CreatePartitions: v0-3.
 
 Behaviour
-- A topic only grows: a count that is not more than it has is INVALID_PARTITIONS.
-- Each topic succeeds or fails alone; one that is named twice is INVALID_REQUEST, said once.
+- Partitions are only added: a count that is not larger than the current one is
+  INVALID_PARTITIONS.
+- Each topic succeeds or fails independently; one that is named twice is INVALID_REQUEST, reported
+  once.
 - An assignment must name this node for each new partition, no more and no fewer of them.
-- `validate_only` answers as if it had been done.
+- `validate_only` validates and answers without changing anything.
 
 Versions
 - v2: flexible.  v3: THROTTLING_QUOTA_EXCEEDED.

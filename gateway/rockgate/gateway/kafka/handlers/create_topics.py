@@ -1,15 +1,15 @@
 """CreateTopics: v2-7.
 
 Behaviour
-- Each topic succeeds or fails alone, with a message. Of a name that comes twice none is created:
-  INVALID_REQUEST, said once.
+- Each topic succeeds or fails independently, with a message. A repeated name is not created:
+  INVALID_REQUEST, reported once.
 - Partitions by count (-1: the server's `topics.partitions`) or by an assignment of each to this
   node; with an assignment, count and replication factor must be -1.
 - Replication factors -1 and 1 to 3 are taken, and one replica is made and answered;
   `topics.replication_strict` refuses what it cannot give.
 - Configs are checked by the table of topic configs. The answer has all of them with their sources,
   for as many topics as a request is likely to have.
-- `validate_only` answers as if it had been done.
+- `validate_only` validates and answers without changing anything.
 - Ten thousand topics are created in slices; each slice is one entry of the log.
 
 Versions

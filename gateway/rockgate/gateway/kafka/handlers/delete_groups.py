@@ -1,8 +1,8 @@
 """DeleteGroups: v0-2.
 
 Behaviour
-- A group without members goes with all its offsets. NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, each by
-  itself. Many are deleted some at a time, with other requests in between.
+- A group without members is deleted with all its offsets; otherwise NON_EMPTY_GROUP or
+  GROUP_ID_NOT_FOUND for that group. Many groups are deleted in slices.
 
 Versions
 - v2: flexible.

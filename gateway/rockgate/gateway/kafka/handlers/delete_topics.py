@@ -1,11 +1,11 @@
 """DeleteTopics: v1-6.
 
 Behaviour
-- By name or, from v6, by id; each topic succeeds or fails alone. One that is named twice, by
-  whatever it is named, is INVALID_REQUEST, as is one with both a name and an id or with neither.
-- A deleted topic is gone at once with all it holds, and its name is free: a topic that is created
-  under it is another, with another id. Reads and writes of other topics are not affected.
-- Topics that are the server's own are TOPIC_AUTHORIZATION_FAILED.
+- By name or, from v6, by id; each topic succeeds or fails independently. One that is named twice,
+  by whatever it is named, is INVALID_REQUEST, as is one with both a name and an id or with neither.
+- A topic is deleted at once with all its records, and its name can be reused: a topic created with
+  it is a different one, with a different id. Reads and writes of other topics are not affected.
+- The server's internal topics are TOPIC_AUTHORIZATION_FAILED.
 
 Versions
 - v4: flexible.  v5: a message.  v6: ids.

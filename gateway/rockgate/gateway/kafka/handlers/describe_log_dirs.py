@@ -2,13 +2,13 @@
 
 Behaviour
 - There is one directory, the data directory. A partition's size is what its batches and messages
-  take in the shared commit log, envelopes included; nothing lags and nothing moves elsewhere.
+  take in the shared commit log, envelopes included; no replica lags or is being moved.
 - Null asks for every topic; an empty list for none. What is unknown is left out.
 - The disk is asked beside the loop; large queues are counted a little at a time, and only what came
   since they were counted last.
 
 Versions
-- v2: flexible.  v3: an error for all.  v4: the disk's size.  v5: cordoned directories: none is.
+- v2: flexible.  v3: a top-level error.  v4: the disk's size.  v5: cordoned directories: none is.
 """
 
 from __future__ import annotations

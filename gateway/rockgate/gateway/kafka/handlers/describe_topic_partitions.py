@@ -6,7 +6,7 @@ Behaviour
   cursor that names the next partition: within a topic, or the first one of the next topic.
 - A cursor that is negative, or whose topic is not among those asked for, is INVALID_REQUEST.
 - An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, a name that no topic can have
-  INVALID_TOPIC_EXCEPTION; they count for nothing. A topic is never created here.
+  INVALID_TOPIC_EXCEPTION; they do not count. A topic is never created here.
 - A cursor's topic that was deleted meanwhile is stepped over where all were asked for.
 
 Departs from Kafka

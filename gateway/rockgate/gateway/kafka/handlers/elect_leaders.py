@@ -5,10 +5,10 @@ Behaviour
   ELECTION_NOT_NEEDED for each requested partition. A request for all (null) returns every topic
   without a partition, as Kafka leaves out those that need nothing.
 - An unknown topic or partition is UNKNOWN_TOPIC_OR_PARTITION.
-- An unknown kind of election is INVALID_REQUEST for all.
+- An unknown kind of election is INVALID_REQUEST for the whole request.
 
 Versions
-- v1: kinds of elections, an error for all.  v2: flexible.
+- v1: kinds of elections, a top-level error.  v2: flexible.
 
 Departs from Kafka
 - A partition that is named twice is listed once.

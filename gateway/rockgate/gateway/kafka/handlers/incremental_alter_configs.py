@@ -5,12 +5,12 @@ Behaviour
   to (2) and subtracted from (3); a list that is not set starts from its default. All others stay.
   A group need not exist.
 - The levels of this node's loggers can be set and deleted; they last until the server stops.
-- Each resource succeeds or fails alone. One that is named twice, a config that is given twice, an
-  unknown operation and a null value to set are INVALID_REQUEST; what the table of its configs does
-  not take is INVALID_CONFIG, and then nothing of that resource is changed.
+- Each resource succeeds or fails independently. One that is named twice, a config that is given
+  twice, an unknown operation and a null value to set are INVALID_REQUEST; what the table of its
+  configs does not take is INVALID_CONFIG, and then nothing of that resource is changed.
 - Deleting a config that is not set, or not known, succeeds.
 - The server's own settings cannot be changed: INVALID_REQUEST says which setting to change.
-- `validate_only` answers as if it had been done.
+- `validate_only` validates and answers without changing anything.
 
 Versions
 - v1: flexible.

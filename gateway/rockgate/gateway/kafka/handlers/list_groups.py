@@ -2,7 +2,7 @@
 
 Behaviour
 - Every group that has members or committed offsets, in slices when there are many.
-- Filters are compared without regard to case; what no group can be filters everything away.
+- Filters are compared without regard to case; a state or type that does not exist matches nothing.
 
 Versions
 - v3: flexible.  v4: states.  v5: types.

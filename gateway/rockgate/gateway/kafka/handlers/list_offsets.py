@@ -6,7 +6,7 @@ Behaviour
 - -1 latest: the high watermark, or under read_committed the last stable offset. It never falls.
 - -2 earliest and -4 earliest local: the log start. -3: the record of the largest time. -5 latest
   tiered and -6 earliest pending upload: -1, as nothing is tiered.
-- A partition that is named twice is INVALID_REQUEST, listed once; a special time that its version
+- A partition that is named twice is INVALID_REQUEST, reported once; a special time that its version
   does not have is UNSUPPORTED_VERSION.
 - Batches are opened one at a time, large ones in a thread; many partitions are done in slices.
 

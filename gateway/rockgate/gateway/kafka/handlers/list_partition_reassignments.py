@@ -1,7 +1,7 @@
 """ListPartitionReassignments: v0.
 
 Behaviour
-- Nothing is ever being moved: there is one node. Partitions that are unknown are not moved either.
+- The list is always empty: there is one node. Unknown partitions are not reported.
 """
 
 from __future__ import annotations

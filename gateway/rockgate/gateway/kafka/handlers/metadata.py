@@ -2,18 +2,19 @@
 
 Behaviour
 - In v0 an empty list asks for every topic; from v1 null does, and an empty list asks for none.
-- An unknown topic is created when the server and the client both allow it, a bounded number of
-  them per request; else UNKNOWN_TOPIC_OR_PARTITION. A name that no topic can have is
-  INVALID_TOPIC_EXCEPTION. What cannot be created says why, and the others are described.
+- An unknown topic is created when the server and the client both allow it, a bounded number of them
+  per request; else UNKNOWN_TOPIC_OR_PARTITION. A name that no topic can have is
+  INVALID_TOPIC_EXCEPTION. A topic that cannot be created has an error, and the others are
+  described.
 - By id (v12+) an unknown topic is UNKNOWN_TOPIC_ID, with a null name. An id or a null name before
-  v12 is INVALID_REQUEST for the whole.
-- A topic that is asked for twice is answered once.
+  v12 is INVALID_REQUEST for the whole request.
+- A repeated topic is described once.
 - Long lists are made in slices, with other requests in between.
 
 Versions
 - v1: controller, rack, internal.  v2: cluster id.  v4: the client may forbid creation.  v5: offline
   replicas.  v7: leader epoch.  v8: authorized operations.  v9: flexible.  v10: topic ids.  v12: by
-  id alone.  v13: an error for all.
+  id alone.  v13: a top-level error.
 
 Departs from Kafka
 - A new topic has its leader at once, also in the response that created it; there is no

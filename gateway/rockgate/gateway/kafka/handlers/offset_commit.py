@@ -3,8 +3,8 @@
 Behaviour
 - Members commit within their generation. Others commit while the group has no members; a
   generation below zero says that one is no member. A former member is UNKNOWN_MEMBER_ID.
-- Each partition succeeds or fails alone: an unknown one, or a text that is too long, does not keep
-  the others from being committed.
+- Each partition succeeds or fails independently: an unknown one, or a text that is too long, does
+  not keep the others from being committed.
 - Answered once the offsets are in the log, and on disk where the server flushes before it answers.
   A lower offset than the one before is taken: a group may be set back.
 - A request of more than SLICE_COUNT partitions is committed a slice at a time, with others in

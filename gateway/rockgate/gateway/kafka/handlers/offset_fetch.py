@@ -1,9 +1,9 @@
 """OffsetFetch: v1-10.
 
 Behaviour
-- What was never committed is offset -1 without an error, of an unknown group or partition too:
-  clients begin by asking for it.
-- Null topics are all that the group has committed in.
+- A partition without a committed offset has offset -1 without an error, even if the group or
+  partition is unknown: clients start with this request.
+- Null topics request every topic with a committed offset.
 - A group that is named twice is answered once, for all that was asked of it; so is a topic of it.
 - More than SLICE_COUNT partitions are looked up in slices, with other requests in between; those of
   a null are counted too.
@@ -11,7 +11,7 @@ Behaviour
   unfinished transaction would commit one there.
 
 Versions
-- v2: all topics, an error for the whole.  v5: leader epochs.  v6: flexible.  v8: many groups.  v9:
+- v2: all topics, a top-level error.  v5: leader epochs.  v6: flexible.  v8: many groups.  v9:
   members of KIP-848 groups, of which there are none.  v10: topics by id; an unknown one is
   UNKNOWN_TOPIC_ID.
 

@@ -1,20 +1,21 @@
 """Produce: v3-13 (advertised from v0: older librdkafka picks its record format by that).
 
 Behaviour
-- One batch a partition, appended as it came: base offset and leader epoch are stamped in place.
-- Each partition succeeds or fails alone. A topic is never created here.
+- One batch per partition, appended as received: base offset and leader epoch are stamped in place.
+- Each partition succeeds or fails independently. A topic is never created here.
 - acks 1 and all are the same on one node: answered once the batch is in the log, and on disk where
   the flush setting says so. acks 0 is not answered; an error then closes the connection, as in
-  Kafka, because nothing else could tell the client.
-- A batch of a transaction is taken if `produce_check` lets it in. One that is sent again is
+  Kafka, because the client cannot be informed otherwise.
+- A batch of a transaction is taken if `produce_check` accepts it. One that is sent again is
   answered with its first offset and time, when that is as durable as was asked for. A first batch
-  that is refused for now holds back what its producer sent behind it: `first_batches`.
+  that is rejected temporarily delays the batches behind it: `first_batches`.
 - A refusal of a sequence, an epoch, a time or a record says where the log begins, as Kafka's does.
 - On topics of `message.type` DELAY and MIXED batches are opened, and records with a header that
   delays them wait (docs/internals/delay.md). Compacted topics, `validate.batches` and
   `compression.type` open them, too. A batch that takes long is opened by a thread; what follows it
   for the same partitions waits, so that order and sequences hold. One that would become more than
-  the settings under `batches` allow is MESSAGE_TOO_LARGE; on other topics it is taken unopened.
+  the settings under `batches` allow is MESSAGE_TOO_LARGE; on other topics it is appended without
+  decoding.
 
 Versions
 - v5: log start offset.  v7: zstd.  v8: record errors.  v9: flexible.  v10: current leader, which

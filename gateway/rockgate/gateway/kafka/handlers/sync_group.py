@@ -1,12 +1,12 @@
 """SyncGroup: v0-5.
 
 Behaviour
-- The leader brings the assignment of every member, which the server does not look into; the others
-  wait for it. A member that asks again later gets the same.
+- The leader sends the assignment of every member, which the server does not interpret; the others
+  wait for it. A member that repeats the request gets the same assignment.
 - The assignment is in the log before any member gets it.
 
 Versions
-- v3: static members.  v4: flexible.  v5: the protocol that the member believes in must be the
+- v3: static members.  v4: flexible.  v5: the member's protocol must be the
   group's, else INCONSISTENT_GROUP_PROTOCOL.
 
 Departs from Kafka

@@ -3,7 +3,7 @@
 Behaviour
 - Offsets are pending, and become the group's when the transaction commits; they are not visible
   before.
-- Each partition succeeds or fails alone, as in OffsetCommit.
+- Each partition succeeds or fails independently, as in OffsetCommit.
 - From v3 on the request names the member of the group, and is refused if the group has rebalanced
   without it (KIP-447). The producer and its transaction are checked before that.
 - A request of more than SLICE_COUNT partitions, or as much metadata, is stored a slice at a time,

@@ -1,8 +1,8 @@
 """UpdateFeatures: v0-2.
 
 Behaviour
-- The features that ApiVersions names are switched on, and stay at their level: to bring one to
-  where it is is done already. Any other level, and any other feature, is INVALID_UPDATE_VERSION for
+- The features that ApiVersions names are switched on, and stay at their level: setting one to
+  its current level succeeds. Any other level, and any other feature, is INVALID_UPDATE_VERSION for
   the whole request, as one bad feature is in Kafka.
 
 Versions

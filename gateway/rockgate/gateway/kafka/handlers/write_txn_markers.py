@@ -1,10 +1,10 @@
 """WriteTxnMarkers: v1-2.
 
 Behaviour
-- Ends a producer's transaction in the partitions that are named, whatever its coordinator thinks:
-  an administrator's way out of a transaction that hangs.
-- Where nothing is open nothing is written, and that is no error. An epoch older than the producer's
-  own in that partition is INVALID_PRODUCER_EPOCH.
+- Ends a producer's transaction in the given partitions regardless of its coordinator, so that an
+  administrator can end a hanging transaction.
+- Partitions without an open transaction are skipped without an error. An epoch older than the
+  producer's own in that partition is INVALID_PRODUCER_EPOCH.
 - It is accepted from this machine only, unless `transactions.accept_markers` is set: other clients
   get CLUSTER_AUTHORIZATION_FAILED, as from a Kafka whose ACLs restrict it to brokers.
 
