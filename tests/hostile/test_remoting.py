@@ -266,7 +266,7 @@ def test_a_batch_of_many_empty_messages_is_refused_while_others_continue(
         body = struct.pack(">iIIii", 22, 0, 0, 0, 0) + bytes(2)
         answer = attacker.publish("many", body * 150_000, batch=True)
         assert answer.code == ResponseCode.MESSAGE_ILLEGAL
-        assert "batch of more than 4096 messages" in (answer.remark or "")
+        assert "Batch has more than 4,096 messages." in (answer.remark or "")
         attacker.socket.close()
 
 

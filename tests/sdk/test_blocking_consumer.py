@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from tests.waiting import wait_until
 
 from rockgate.sdk import Closed, ConsumerSettings, Message, Received, Start
 from rockgate.sdk.blocking import BlockingConsumer, BlockingProducer
+from rockgate.sdk.blocking.face import Face
 from rockgate.sdk.consumer.signals import SIGNALS
 
 BEGINNING = ConsumerSettings(start=Start.BEGINNING, rebalance_s=0.5)
@@ -126,6 +128,39 @@ def test_another_thread_may_close_it_and_whoever_iterates_ends(name_server: str)
     assert next(consumer, None) is None
     with pytest.raises(Closed, match="opened only once"):
         consumer.open()
+
+
+class SlowToOpen:
+    """Something that is open only after `may_open`."""
+
+    def __init__(self) -> None:
+        self.opening = threading.Event()
+        self.may_open = threading.Event()
+        self.is_closed = False
+
+    async def open(self) -> None:
+        self.opening.set()
+        await asyncio.to_thread(self.may_open.wait, 20)
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.row("BLOCK-2")
+def test_closing_while_it_is_opened_closes_it() -> None:
+    inner = SlowToOpen()
+    face = Face(inner)
+    opening = threading.Thread(target=face.open)
+    opening.start()
+    assert inner.opening.wait(20)
+    closing = threading.Thread(target=face.close)
+    closing.start()
+    closing.join(0.2)
+    assert closing.is_alive(), "it waits until there is something to close"
+    inner.may_open.set()
+    for thread in (opening, closing):
+        thread.join(20)
+    assert inner.is_closed
 
 
 @pytest.mark.row("BLOCK-2")

@@ -109,14 +109,16 @@ class Face:
         self._lock = threading.Lock()
 
     def open(self) -> Self:
-        """Begin; it is opened once."""
-        background.acquire()
-        try:
-            background.run(self._open_inner())
-        except BaseException:
-            background.release()
-            raise
-        self._is_open = True
+        """Begin; it is opened once. Another thread that closes it meanwhile waits for that."""
+        # A listener may be called before this returns, and have another thread close the consumer.
+        with self._lock:
+            background.acquire()
+            try:
+                background.run(self._open_inner())
+            except BaseException:
+                background.release()
+                raise
+            self._is_open = True
         return self
 
     def close(self) -> None:

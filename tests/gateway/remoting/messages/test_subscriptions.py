@@ -103,7 +103,7 @@ def test_filters_are_kept_within_bytes() -> None:
             "Tag expression is 16,385 characters; the maximum is 16,384.",
         ),
         ("TAG", " || ", "has no tags"),
-        ("SQL92", "a = 1 OR " * 2_000, "expression of 17,999 characters"),
+        ("SQL92", "a = 1 OR " * 2_000, "Expression of 17,999 characters"),
         ("SQL92", "a", None),
         ("XPATH", "a", "Unknown expression type 'XPATH'"),
     ],

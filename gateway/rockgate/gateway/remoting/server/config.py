@@ -24,8 +24,8 @@ class RemotingConfig:
     name_servers: str = ""
     """External name servers to register with, as `host:port;host:port`."""
     hooks: str = ""
-    """Hooks around sends and consumption, as names of entry points in the group `rockgate.hooks`,
-    separated by commas; they are called in this order."""
+    """Names of installed hooks around sends and consumption, separated by commas, in the order of
+    their calls."""
     backlog: int = field(default=1_024, metadata={"minimum": 1, "maximum": 65_535})
     """Maximum length of the queue of pending connections."""
     connections_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": 1_000_000})
