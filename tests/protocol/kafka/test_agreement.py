@@ -16,6 +16,10 @@ EVERY_VERSION = pytest.mark.parametrize(("message", "version"), VERSIONS, ids=ve
 EXAMPLES = settings(deadline=None, max_examples=budget("wire_examples"))
 
 LACKED_BY_KAFKA_PYTHON = {
+    "CreateDelegationToken",
+    "RenewDelegationToken",
+    "ExpireDelegationToken",
+    "DescribeDelegationToken",
     "ConsumerGroupHeartbeat",
     "ConsumerGroupDescribe",
     "GetTelemetrySubscriptions",
@@ -24,6 +28,8 @@ LACKED_BY_KAFKA_PYTHON = {
     "ShareGroupDescribe",
     "ShareFetch",
     "ShareAcknowledge",
+    "StreamsGroupHeartbeat",
+    "StreamsGroupDescribe",
     "DescribeShareGroupOffsets",
     "AlterShareGroupOffsets",
     "DeleteShareGroupOffsets",

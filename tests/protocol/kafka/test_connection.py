@@ -321,3 +321,13 @@ def test_correlation_ids_start_again_after_the_largest() -> None:
     client = ClientConnection(first_id=2**31 - 1)
     assert client.send(ApiKey.METADATA, 5, []) == 2**31 - 1
     assert client.send(ApiKey.METADATA, 5, []) == 0
+
+
+def test_the_limit_of_frames_can_be_changed_between_requests() -> None:
+    connection = ServerConnection(frame_bytes_max=100)
+    connection.limit_frames(200)
+    assert not connection.receive_data((150).to_bytes(4, "big"))
+    connection = ServerConnection(frame_bytes_max=200)
+    connection.limit_frames(100)
+    with pytest.raises(ProtocolError, match="exceeds the maximum of 100"):
+        connection.receive_data((150).to_bytes(4, "big"))

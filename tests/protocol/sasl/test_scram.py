@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+from base64 import b64encode
 from random import Random
 
 import pytest
@@ -49,6 +52,32 @@ def test_a_client_that_knows_the_password_is_believed_and_believes(
     user, client, proof = exchange(mechanism, "alice", "pencil", credential(mechanism))
     assert user == "alice"
     client.process_server_final_message(proof)
+
+
+@MECHANISMS
+def test_a_client_may_have_its_own_nonce_twice_as_librdkafka_before_2_6_1(
+    mechanism: ScramMechanism,
+) -> None:
+    def proof(password: str, nonces: bytes) -> bytes:
+        server = ScramServer(mechanism, NONCE)
+        server.first(b"n,,n=alice,r=abc")
+        challenge = server.challenge(credential(mechanism))
+        unsigned = b"c=biws,r=" + nonces
+        salted = salted_password(mechanism, password.encode(), SALT, 4_096)
+        digest = mechanism.hash_name
+        key = hmac.digest(salted, b"Client Key", digest)
+        signed = b",".join((b"n=alice,r=abc", challenge, unsigned))
+        signature = hmac.digest(hashlib.new(digest, key).digest(), signed, digest)
+        found = bytes(one ^ other for one, other in zip(key, signature, strict=True))
+        return server.finish(unsigned + b",p=" + b64encode(found))
+
+    assert proof("pencil", b"abc" + NONCE).startswith(b"v=")
+    assert proof("pencil", b"abcabc" + NONCE).startswith(b"v=")
+    with pytest.raises(WrongCredentials):
+        proof("guess", b"abcabc" + NONCE)
+    for other in (b"abcabcabc", b"xabc", b"", b"abcab"):
+        with pytest.raises(MalformedToken, match="another nonce"):
+            proof("pencil", other + NONCE)
 
 
 @MECHANISMS

@@ -21,6 +21,7 @@ from rockgate.protocol.kafka.messages import (
     consumer_group_describe,
     consumer_group_heartbeat,
     create_acls,
+    create_delegation_token,
     create_partitions,
     create_topics,
     delete_acls,
@@ -32,6 +33,7 @@ from rockgate.protocol.kafka.messages import (
     describe_client_quotas,
     describe_cluster,
     describe_configs,
+    describe_delegation_token,
     describe_groups,
     describe_log_dirs,
     describe_producers,
@@ -42,6 +44,7 @@ from rockgate.protocol.kafka.messages import (
     describe_user_scram_credentials,
     elect_leaders,
     end_txn,
+    expire_delegation_token,
     fetch,
     find_coordinator,
     get_telemetry_subscriptions,
@@ -62,12 +65,15 @@ from rockgate.protocol.kafka.messages import (
     offset_for_leader_epoch,
     produce,
     push_telemetry,
+    renew_delegation_token,
     sasl_authenticate,
     sasl_handshake,
     share_acknowledge,
     share_fetch,
     share_group_describe,
     share_group_heartbeat,
+    streams_group_describe,
+    streams_group_heartbeat,
     sync_group,
     txn_offset_commit,
     update_features,
@@ -186,6 +192,22 @@ SASL_AUTHENTICATE = _api(
 CREATE_PARTITIONS = _api(
     create_partitions.CreatePartitionsRequest, create_partitions.CreatePartitionsResponse
 )
+CREATE_DELEGATION_TOKEN = _api(
+    create_delegation_token.CreateDelegationTokenRequest,
+    create_delegation_token.CreateDelegationTokenResponse,
+)
+RENEW_DELEGATION_TOKEN = _api(
+    renew_delegation_token.RenewDelegationTokenRequest,
+    renew_delegation_token.RenewDelegationTokenResponse,
+)
+EXPIRE_DELEGATION_TOKEN = _api(
+    expire_delegation_token.ExpireDelegationTokenRequest,
+    expire_delegation_token.ExpireDelegationTokenResponse,
+)
+DESCRIBE_DELEGATION_TOKEN = _api(
+    describe_delegation_token.DescribeDelegationTokenRequest,
+    describe_delegation_token.DescribeDelegationTokenResponse,
+)
 DELETE_GROUPS = _api(delete_groups.DeleteGroupsRequest, delete_groups.DeleteGroupsResponse)
 ELECT_LEADERS = _api(elect_leaders.ElectLeadersRequest, elect_leaders.ElectLeadersResponse)
 INCREMENTAL_ALTER_CONFIGS = _api(
@@ -267,6 +289,14 @@ SHARE_FETCH = _api(share_fetch.ShareFetchRequest, share_fetch.ShareFetchResponse
 SHARE_ACKNOWLEDGE = _api(
     share_acknowledge.ShareAcknowledgeRequest, share_acknowledge.ShareAcknowledgeResponse
 )
+STREAMS_GROUP_HEARTBEAT = _api(
+    streams_group_heartbeat.StreamsGroupHeartbeatRequest,
+    streams_group_heartbeat.StreamsGroupHeartbeatResponse,
+)
+STREAMS_GROUP_DESCRIBE = _api(
+    streams_group_describe.StreamsGroupDescribeRequest,
+    streams_group_describe.StreamsGroupDescribeResponse,
+)
 DESCRIBE_SHARE_GROUP_OFFSETS = _api(
     describe_share_group_offsets.DescribeShareGroupOffsetsRequest,
     describe_share_group_offsets.DescribeShareGroupOffsetsResponse,
@@ -317,6 +347,10 @@ APIS: dict[ApiKey, Api[Any, Any]] = {
         DESCRIBE_LOG_DIRS,
         SASL_AUTHENTICATE,
         CREATE_PARTITIONS,
+        CREATE_DELEGATION_TOKEN,
+        RENEW_DELEGATION_TOKEN,
+        EXPIRE_DELEGATION_TOKEN,
+        DESCRIBE_DELEGATION_TOKEN,
         DELETE_GROUPS,
         ELECT_LEADERS,
         INCREMENTAL_ALTER_CONFIGS,
@@ -343,6 +377,8 @@ APIS: dict[ApiKey, Api[Any, Any]] = {
         SHARE_GROUP_DESCRIBE,
         SHARE_FETCH,
         SHARE_ACKNOWLEDGE,
+        STREAMS_GROUP_HEARTBEAT,
+        STREAMS_GROUP_DESCRIBE,
         DESCRIBE_SHARE_GROUP_OFFSETS,
         ALTER_SHARE_GROUP_OFFSETS,
         DELETE_SHARE_GROUP_OFFSETS,

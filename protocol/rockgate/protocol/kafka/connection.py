@@ -193,6 +193,10 @@ class ServerConnection:
 
     # Receiving
 
+    def limit_frames(self, frame_bytes_max: int) -> None:
+        """Change the maximum size of requests that have not begun to arrive."""
+        self._reader.frame_bytes_max = frame_bytes_max
+
     def receive_data(self, data: Buffer) -> list[Exchange]:
         """The requests that may start now. `data` must not change afterwards.
 

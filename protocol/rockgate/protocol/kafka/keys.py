@@ -1,7 +1,7 @@
 """API keys: the first two bytes of a request.
 
-Only the keys that rockgate declares are here. Inter-broker APIs, KRaft and delegation tokens are
-left out, so `ApiKey(key)` raises for an unknown key.
+Only the keys that rockgate declares are here. Inter-broker APIs and KRaft are left out, so
+`ApiKey(key)` raises for an unknown key.
 """
 
 from enum import IntEnum
@@ -44,6 +44,10 @@ class ApiKey(IntEnum):
     DESCRIBE_LOG_DIRS = 35
     SASL_AUTHENTICATE = 36
     CREATE_PARTITIONS = 37
+    CREATE_DELEGATION_TOKEN = 38
+    RENEW_DELEGATION_TOKEN = 39
+    EXPIRE_DELEGATION_TOKEN = 40
+    DESCRIBE_DELEGATION_TOKEN = 41
     DELETE_GROUPS = 42
     ELECT_LEADERS = 43
     INCREMENTAL_ALTER_CONFIGS = 44
@@ -70,6 +74,8 @@ class ApiKey(IntEnum):
     SHARE_GROUP_DESCRIBE = 77
     SHARE_FETCH = 78
     SHARE_ACKNOWLEDGE = 79
+    STREAMS_GROUP_HEARTBEAT = 88
+    STREAMS_GROUP_DESCRIBE = 89
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92

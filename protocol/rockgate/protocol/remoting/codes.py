@@ -1,8 +1,8 @@
 """Request codes, response codes and languages.
 
-Every code of RocketMQ 5.5.0 is named here, and a few of our own, so that logs can name requests;
-the gateway decides which of them it serves. A number without a name is answered like one without a
-handler: with REQUEST_CODE_NOT_SUPPORTED.
+Every code of RocketMQ 5.5.0 is named here, those of 4.9's access control (50 to 54), and a few of
+our own, so that logs can name requests; the gateway decides which of them it serves. A number
+without a name is answered like one without a handler: with REQUEST_CODE_NOT_SUPPORTED.
 """
 
 from enum import IntEnum
@@ -51,6 +51,11 @@ class RequestCode(IntEnum):
     GET_ALL_DELAY_OFFSET = 45
     CHECK_CLIENT_CONFIG = 46
     GET_CLIENT_CONFIG = 47
+    UPDATE_AND_CREATE_ACL_CONFIG = 50
+    DELETE_ACL_CONFIG = 51
+    GET_BROKER_CLUSTER_ACL_INFO = 52
+    UPDATE_GLOBAL_WHITE_ADDRS_CONFIG = 53
+    GET_BROKER_CLUSTER_ACL_CONFIG = 54
     GET_TIMER_CHECK_POINT = 60
     GET_TIMER_METRICS = 61
     PUT_KV_CONFIG = 100

@@ -54,6 +54,7 @@ class Command:
         "encoding",
         "fields",
         "flag",
+        "head",
         "header",
         "language",
         "opaque",
@@ -75,6 +76,7 @@ class Command:
         version: int = VERSION,
         language: str = "PYTHON",
         header: Any = None,
+        head: Buffer | None = None,
         size: int = 0,
     ) -> None:
         self.code = code
@@ -88,6 +90,8 @@ class Command:
         self.language = language
         self.header = header
         """The fields with their types, where a hand codec has read them already."""
+        self.head = head
+        """The bytes of the JSON header, where `fields` were not read; see `all_fields`."""
         self.size = size
         """Bytes of the whole frame: the memory that this command takes."""
 
@@ -95,7 +99,14 @@ class Command:
         """Release the contents once they were read: the response may take long."""
         self.fields = {}
         self.body = b""
-        self.header = None
+        self.header = self.head = None
+
+    def all_fields(self) -> Fields:
+        """The fields as strings, also of a frequent request, of which only types were read."""
+        if self.head is not None:
+            self.fields = decode_json(memoryview(self.head), memoryview(b""), 0).fields
+            self.head = None
+        return self.fields
 
     def __repr__(self) -> str:
         kind = "answer" if self.is_answer else request_name(self.code)

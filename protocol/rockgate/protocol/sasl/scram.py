@@ -142,7 +142,9 @@ class ScramServer:
             raise MalformedToken("SCRAM's last message has no proof.")
         if fields[0] != b"c=" + first.binding:
             raise MalformedToken("SCRAM's last message has another channel binding.")
-        if fields[1] != b"r=" + first.nonce + self._nonce:
+        nonces = first.nonce + self._nonce
+        # librdkafka before 2.6.1, as distributions ship it, has its own nonce twice.
+        if fields[1] not in (b"r=" + nonces, b"r=" + first.nonce + nonces):
             raise MalformedToken("SCRAM's last message has another nonce.")
         proof = _decoded(proof_text, "proof")
         signed = b",".join((first.bare, self._challenge, unsigned))

@@ -4,6 +4,7 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
     Bytes,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -56,4 +57,6 @@ class AlterUserScramCredentialsResponse:
     """The outcome for each user."""
 
     throttle_time_ms: int = field(Int32)
-    results: list[AlterUserScramCredentialsResult] = field(Array(AlterUserScramCredentialsResult))
+    results: list[AlterUserScramCredentialsResult | Encoded] = field(
+        Array(AlterUserScramCredentialsResult, encoded=True)
+    )

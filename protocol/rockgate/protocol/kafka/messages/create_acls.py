@@ -3,6 +3,7 @@
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -47,4 +48,4 @@ class CreateAclsResponse:
     """The outcome for each ACL."""
 
     throttle_time_ms: int = field(Int32)
-    results: list[AclCreationResult] = field(Array(AclCreationResult))
+    results: list[AclCreationResult | Encoded] = field(Array(AclCreationResult, encoded=True))

@@ -3,6 +3,7 @@
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -55,7 +56,9 @@ class DeleteAclsFilterResult:
 
     error_code: int = field(Int16)
     error_message: str | None = field(NullableString)
-    matching_acls: list[DeleteAclsMatchingAcl] = field(Array(DeleteAclsMatchingAcl))
+    matching_acls: list[DeleteAclsMatchingAcl | Encoded] = field(
+        Array(DeleteAclsMatchingAcl, encoded=True)
+    )
 
 
 @message(key=ApiKey.DELETE_ACLS, versions="1-3", flexible="2+")
@@ -63,4 +66,6 @@ class DeleteAclsResponse:
     """The outcome for each filter."""
 
     throttle_time_ms: int = field(Int32)
-    filter_results: list[DeleteAclsFilterResult] = field(Array(DeleteAclsFilterResult))
+    filter_results: list[DeleteAclsFilterResult | Encoded] = field(
+        Array(DeleteAclsFilterResult, encoded=True)
+    )

@@ -7,6 +7,7 @@ Numbers follow Kafka's enums: resource 2 is a topic, 3 a group, 4 the cluster, 5
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -58,4 +59,6 @@ class DescribeAclsResponse:
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)
     error_message: str | None = field(NullableString)
-    resources: list[DescribeAclsResource] = field(Array(DescribeAclsResource))
+    resources: list[DescribeAclsResource | Encoded] = field(
+        Array(DescribeAclsResource, encoded=True)
+    )

@@ -11,6 +11,7 @@ from rockgate.protocol.kafka.schema import (
     Int64,
     Nullable,
     NullableString,
+    SlicedArray,
     String,
     Uuid,
     field,
@@ -75,7 +76,7 @@ class DescribeShareGroupOffsetsResponseGroup:
 
     group_id: str = field(String)
     topics: list[DescribeShareGroupOffsetsResponseTopic] = field(
-        Array(DescribeShareGroupOffsetsResponseTopic)
+        SlicedArray(DescribeShareGroupOffsetsResponseTopic)
     )
     error_code: int = field(Int16)
     error_message: str | None = field(NullableString, default=None)
@@ -87,5 +88,5 @@ class DescribeShareGroupOffsetsResponse:
 
     throttle_time_ms: int = field(Int32)
     groups: list[DescribeShareGroupOffsetsResponseGroup] = field(
-        Array(DescribeShareGroupOffsetsResponseGroup)
+        SlicedArray(DescribeShareGroupOffsetsResponseGroup)
     )

@@ -6,6 +6,7 @@
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.schema import (
     Array,
+    Encoded,
     Int8,
     Int16,
     Int32,
@@ -57,6 +58,6 @@ class DescribeUserScramCredentialsResponse:
     throttle_time_ms: int = field(Int32)
     error_code: int = field(Int16)
     error_message: str | None = field(NullableString)
-    results: list[DescribeUserScramCredentialsResult] = field(
-        Array(DescribeUserScramCredentialsResult)
+    results: list[DescribeUserScramCredentialsResult | Encoded] = field(
+        Array(DescribeUserScramCredentialsResult, encoded=True)
     )

@@ -7,6 +7,7 @@ from rockgate.protocol.kafka.schema import (
     Int16,
     Int32,
     NullableString,
+    SlicedArray,
     String,
     Uuid,
     field,
@@ -63,7 +64,7 @@ class DescribedGroup:
     group_epoch: int = field(Int32)
     assignment_epoch: int = field(Int32)
     assignor_name: str = field(String)
-    members: list[Member] = field(Array(Member))
+    members: list[Member] = field(SlicedArray(Member))
     authorized_operations: int = field(Int32, default=-(1 << 31))
 
 
@@ -72,4 +73,4 @@ class ShareGroupDescribeResponse:
     """The groups asked for."""
 
     throttle_time_ms: int = field(Int32)
-    groups: list[DescribedGroup] = field(Array(DescribedGroup))
+    groups: list[DescribedGroup] = field(SlicedArray(DescribedGroup))

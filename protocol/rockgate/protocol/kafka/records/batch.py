@@ -143,6 +143,11 @@ class BatchHeader(NamedTuple):
         return bool(self.attributes & _DELETE_HORIZON_BIT)
 
     @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on records that delete their key may be dropped; None if that is not set."""
+        return self.base_timestamp if self.has_delete_horizon else None
+
+    @property
     def has_producer_id(self) -> bool:
         """Whether an idempotent or transactional producer wrote the batch."""
         return self.producer_id >= 0
@@ -180,6 +185,13 @@ def read_header(view: Buffer, at: int = 0) -> BatchHeader:
         return _new_tuple(BatchHeader, HEADER.unpack_from(view, at))
     except struct.error:
         raise _no_room(len(view) - at) from None
+
+
+def is_transactional(view: Buffer) -> bool:
+    """Whether a batch is part of a transaction; not, if it is too short to tell."""
+    if len(view) < HEADER_SIZE:
+        return False
+    return bool(_ATTRIBUTES.unpack_from(view, _ATTRIBUTES_AT)[0] & _TRANSACTIONAL_BIT)
 
 
 def check(view: Buffer) -> BatchHeader:

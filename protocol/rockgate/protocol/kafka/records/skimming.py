@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rockgate.protocol.kafka.errors import MalformedBatch
 from rockgate.protocol.kafka.records.batch import BatchHeader, TimestampType
@@ -41,6 +41,44 @@ def skim_keys(data: Plain, header: BatchHeader) -> Iterator[tuple[int, bytes | N
                 f"Key of {n >> 1} bytes exceeds the {max(0, end - at)} left.", index=index
             )
         yield delta, data[at : at + (n >> 1)]
+
+
+_new: Final = tuple.__new__
+
+
+class Keyed(NamedTuple):
+    """A record as compaction sees it."""
+
+    delta: int
+    timestamp: int
+    key: bytes | None
+    is_null: bool
+    """Whether it has no value, and so deletes its key."""
+    start: int
+    end: int
+
+
+def skim_keyed(data: Plain, header: BatchHeader) -> Iterator[Keyed]:
+    """Yield each record with its key and its place; every byte of the data belongs to one."""
+    end = 0
+    for index, start, delta, timestamp, at, end in _fronts(data, header):
+        key: bytes | None = None
+        try:
+            n = data[at]
+            at += 1
+            if n > 127:
+                n, at = long_varint(data, at, n)
+            if not n & 1:
+                key = data[at : at + (n >> 1)]
+                at += n >> 1
+            if at >= end:
+                raise MalformedBatch("Key exceeds the record.", index=index)
+            is_null = data[at] == 1
+        except (IndexError, Overlong) as error:
+            raise MalformedBatch(f"Invalid key: {error}", index=index) from None
+        yield _new(Keyed, (delta, timestamp, key, is_null, start, end))
+    if end != len(data):
+        raise MalformedBatch(f"{len(data) - end} bytes follow the last record.")
 
 
 class Marks(NamedTuple):

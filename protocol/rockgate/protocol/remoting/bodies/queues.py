@@ -180,3 +180,9 @@ class HaStatus(msgspec.Struct, kw_only=True, rename="camel"):
     master_commit_log_max_offset: int
     in_sync_slave_nums: int = 0
     ha_connection_info: list[dict[str, object]] = []
+
+
+class CommittedTable(msgspec.Struct, kw_only=True, rename="camel"):
+    """43's response: committed offsets by `topic@group` and queue."""
+
+    offset_table: dict[str, dict[int, int]] = {}

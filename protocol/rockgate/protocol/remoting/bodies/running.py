@@ -1,4 +1,4 @@
-"""A consumer's running info (307), and the result of consuming one message directly (309)."""
+"""A consumer's running info (307), the result of consuming one message (309), replicas (907)."""
 
 from typing import Any
 
@@ -29,3 +29,16 @@ class DirectConsumption(msgspec.Struct, kw_only=True, rename="camel"):
     consume_result: str | None = None
     remark: str | None = None
     spent_time_mills: int = 0
+
+
+class ReplicaLink(msgspec.Struct, kw_only=True, rename="camel"):
+    """One slave, as its master sees it."""
+
+    slave_ack_offset: int = 0
+
+
+class ReplicaStatus(msgspec.Struct, kw_only=True, rename="camel"):
+    """907's response of a master: the end of its log, and how far its slaves are."""
+
+    master_commit_log_max_offset: int = 0
+    ha_connection_info: list[ReplicaLink] = []

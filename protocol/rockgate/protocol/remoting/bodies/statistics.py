@@ -2,6 +2,8 @@
 
 import msgspec
 
+from rockgate.protocol.remoting.bodies.clients import DataVersion
+
 
 class BrokerStatsItem(msgspec.Struct, kw_only=True):
     """What one label of a set did in one window."""
@@ -17,3 +19,17 @@ class BrokerStatsData(msgspec.Struct, kw_only=True, rename="camel"):
     stats_minute: BrokerStatsItem
     stats_hour: BrokerStatsItem
     stats_day: BrokerStatsItem
+
+
+class TimerCount(msgspec.Struct, kw_only=True, rename="camel"):
+    """Delayed messages that wait for one topic, and when that was counted."""
+
+    count: int
+    time_stamp: int
+
+
+class TimerMetrics(msgspec.Struct, kw_only=True, rename="camel"):
+    """61's response: delayed messages by the topic that they are for."""
+
+    data_version: DataVersion = msgspec.field(default_factory=DataVersion)
+    timing_count: dict[str, TimerCount] = {}

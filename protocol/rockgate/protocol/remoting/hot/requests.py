@@ -80,5 +80,6 @@ def decode(frame: memoryview) -> Command:
         version=read.version,
         language=read.language,
         header=read.ext_fields,
+        head=head,
         size=len(frame),
     )
