@@ -25,8 +25,8 @@ from rockgate.store.delay.fold import Delay
 from rockgate.store.delay.held import HELD_TOPIC, HeldEntries
 from rockgate.store.half import HALF_TOPIC, HalfMessages
 from rockgate.store.inflight import changes as inflight
-from rockgate.store.inflight.changes import INFLIGHT_TOPIC
-from rockgate.store.inflight.fold import MessagesInFlight
+from rockgate.store.inflight.changes import INFLIGHT_TOPIC, SHARE_TOPIC
+from rockgate.store.inflight.fold import MessagesInFlight, ShareState
 from rockgate.store.progress.progress import Key, Progress
 from rockgate.store.progress.records import (
     PROGRESS_TOPIC,
@@ -450,12 +450,11 @@ def _view_empty(fold: EmptyBesideTopics) -> Mapping[Any, object]:
 class InFlightBesideTopics:
     """The fold behind the one of topics, as a server has them; slices of topics begin with T."""
 
-    name = "in flight"
-    topics = frozenset((INFLIGHT_TOPIC, TOPICS_TOPIC))
-
-    def __init__(self) -> None:
+    def __init__(self, make: type[MessagesInFlight | ShareState] = MessagesInFlight) -> None:
         self.known = Topics(MemoryJournal(), slice_cost=1)
-        self.fold = MessagesInFlight(self.known, slice_cost=1)
+        self.fold: MessagesInFlight | ShareState = make(self.known, slice_cost=1)
+        self.name = self.fold.name
+        self.topics = frozenset((*self.fold.topics, TOPICS_TOPIC))
 
     def apply(self, change: Change) -> None:
         (self.known if change.topic == TOPICS_TOPIC else self.fold).apply(change)
@@ -489,7 +488,9 @@ _INFLIGHT_OPERATIONS = st.one_of(
 )
 
 
-def _inflight_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
+def _inflight_changes(
+    operations: Sequence[tuple[Any, ...]], where_to: bytes = INFLIGHT_TOPIC
+) -> list[Body]:
     names = [Created(f"t{life}", topic_id(life), 4, 6, False, {}) for life in range(3)]
     bodies = [(TOPICS_TOPIC, body) for body in encode(TopicChangeKind.CREATE, names)]
     for what, *values in operations:
@@ -517,7 +518,7 @@ def _inflight_changes(operations: Sequence[tuple[Any, ...]]) -> list[Body]:
             else:
                 reason = inflight.EndReason.ACKNOWLEDGED
                 change = inflight.End(*where, reason, inflight.runs_of(offsets))
-        bodies.append((INFLIGHT_TOPIC, inflight.encode(change)))
+        bodies.append((where_to, inflight.encode(change)))
     return bodies
 
 
@@ -528,9 +529,7 @@ def _view_inflight(beside: InFlightBesideTopics) -> Mapping[Any, object]:
     assert sum(map(len, windows.values())) == fold.count
     by_group = {w.key for group in fold.groups() for w in fold.of_group(group)}
     assert by_group == set(windows), "every index leads to the same windows"
-    return {
-        key: (window.end, window.position, list(window.all())) for key, window in windows.items()
-    }
+    return {key: (window.end, window.position, window.packed()) for key, window in windows.items()}
 
 
 def _view_halves(halves: HalfMessages) -> Mapping[Any, object]:
@@ -545,6 +544,15 @@ FOLDS = [
         INFLIGHT_TOPIC,
         InFlightBesideTopics,
         st.lists(_INFLIGHT_OPERATIONS, max_size=30).map(_inflight_changes),
+        _view_inflight,
+    ),
+    FoldCase(
+        "share state",
+        SHARE_TOPIC,
+        lambda: InFlightBesideTopics(ShareState),
+        st.lists(_INFLIGHT_OPERATIONS, max_size=30).map(
+            lambda operations: _inflight_changes(operations, SHARE_TOPIC)
+        ),
         _view_inflight,
     ),
     FoldCase(

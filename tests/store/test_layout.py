@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.house.checkout import ROOT
 from tests.store.keeping import HOUR_MS, SEGMENT, Keeping
 from tests.world import World
 
@@ -49,7 +50,7 @@ def test_an_append_is_in_the_file_at_once_and_in_no_buffer_before_it(
     store.close()
 
 
-@pytest.mark.row("S-21")
+@pytest.mark.row("S-21", "Q-05")
 def test_a_segment_has_its_blocks_and_pages_before_the_writer_comes_and_nothing_is_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,3 +113,11 @@ def test_segments_are_of_one_size_and_an_index_is_as_long_as_its_runs_and_goes_w
     assert start == 3 * SEGMENT
     assert [name for name in indexes.names() if name in sealed] == []
     assert indexes.names()[0].startswith(f"{start:020d}-"), "what is left belongs to what is left"
+
+
+@pytest.mark.row("Q-05")
+def test_the_operations_page_says_which_file_systems_suit() -> None:
+    page = (ROOT / "docs" / "reference" / "operations.md").read_text(encoding="utf-8")
+    [told] = [each for each in page.split("\n\n") if each.startswith("**File systems.**")]
+    for name in ("ext4", "XFS", "Btrfs", "ZFS", "NFS", "tmpfs"):
+        assert name in told

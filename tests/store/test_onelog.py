@@ -59,7 +59,7 @@ def test_a_topic_is_its_queues_and_these_are_indexes_into_the_one_log_without_bo
     assert len(set(positions)) == 3_000, "each in a place of its own of the same log"
 
 
-@pytest.mark.row("U-11")
+@pytest.mark.row("U-11", "I-03")
 def test_a_start_indexes_what_the_queues_lack_before_it_is_ready() -> None:
     world = World(CONFIG)
     store = world.store

@@ -15,6 +15,8 @@ from rockgate.store.keys.keyindex import KeyIndex
 from rockgate.store.log.flusher import Flusher
 from rockgate.store.log.page_allocation import Allocator
 from rockgate.store.queues.view import QueueView
+from rockgate.store.upkeep.compaction.bodies import Bodies
+from rockgate.store.upkeep.compaction.cleaner import Cleaner
 from rockgate.store.write.append import Appender
 
 
@@ -38,6 +40,10 @@ class Attachments(TypedDict, total=False):
     """
     on_synced: Callable[[float], None]
     """Called with the duration of each fsync, on the thread that waited for it."""
+    bodies: Bodies
+    """Opens bodies for compaction; without it nothing is compacted."""
+    on_compacted: Callable[[], None]
+    """Called after a queue was compacted: what was made of its messages may be outdated."""
     keys_later: Callable[[Callable[[], None]], object]
     """Runs work on the key index a little later, so that it does not delay a response."""
 
@@ -51,6 +57,7 @@ class Parts(Protocol):
     allocator: Allocator
     flusher: Flusher
     keys: KeyIndex | None
+    cleaner: Cleaner
     on_flushed: Callable[[int], None]
 
 
@@ -73,5 +80,9 @@ def attach(parts: Parts, taken: set[str], given: Attachments) -> None:
         parts.allocator.notify(given["on_stalled"])
     if "on_synced" in given:
         parts.flusher.on_synced = given["on_synced"]
+    if "bodies" in given:
+        parts.cleaner.bodies = given["bodies"]
+    if "on_compacted" in given:
+        parts.cleaner.on_compacted = given["on_compacted"]
     if "keys_later" in given and parts.keys is not None:
         parts.keys.later = given["keys_later"]

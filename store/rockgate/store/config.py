@@ -64,6 +64,15 @@ class StoreConfig:
     retention_interval_ms: int = 60_000
     """Interval between checks for segments to delete."""
 
+    compaction: bool = True
+    """Whether topics with `cleanup.policy=compact` are compacted."""
+
+    compaction_interval_ms: int = 15_000
+    """Interval between searches for queues to compact."""
+
+    compaction_bytes_per_second: int = 32 * _MIB
+    """How much compaction reads and writes per second at most."""
+
     disk_used_percent_max: int = 90
     """Disk usage above which writes are rejected; reads continue."""
 

@@ -25,6 +25,16 @@ class QueuePolicy:
     """Retention size; -1 for unlimited, None for the store's setting."""
     is_sync: bool = False
     """Whether entries are visible and acknowledged only once they are on disk."""
+    compacts: bool = False
+    """Whether records are dropped that a later one with the same key supersedes."""
+    compaction_lag_ms: int = 0
+    """How long a record stays as it is."""
+    compaction_lag_ms_max: int = (1 << 63) - 1
+    """How long a record may wait for compaction, however little is dirty."""
+    dirty_ratio: float = 0.5
+    """How much of a queue must be dirty for a cleaning."""
+    delete_retention_ms: int = 86_400_000
+    """How long a record that deletes its key remains after its first cleaning."""
 
 
 DEFAULT_POLICY: Final = QueuePolicy()

@@ -47,6 +47,8 @@ from rockgate.store.state.topicchanges import random_topic_id
 from rockgate.store.state.topics import Topics
 from rockgate.store.upkeep.checkpoint import CheckpointFile
 from rockgate.store.upkeep.checkpointer import Checkpointer
+from rockgate.store.upkeep.compaction.cleaned import cleaned_fold
+from rockgate.store.upkeep.compaction.cleaner import make_cleaner
 from rockgate.store.upkeep.reserve import Reserve
 from rockgate.store.upkeep.retention import Retention
 from rockgate.store.upkeep.upkeep import begin_epoch, upkeep_steps
@@ -132,7 +134,8 @@ class Store:
         self.epochs = Epochs()
         self._steady = SteadyClock(clock)
         self.delay = Delay(journal, self.topics, directory.child("delay"), self._steady)
-        builtin: list[Fold] = [self.epochs, self.topics, self.progress, self.delay]
+        self._cleaned = cleaned_fold(upkeep)
+        builtin: list[Fold] = [self.epochs, self.topics, self.progress, self.delay, self._cleaned]
         self.state = State([*builtin, *folds(journal, self.topics)], self.snapshots)
         self.queues = QueueTable(directory.child("queueindex"), config.segment_bytes)
         self._restore()
@@ -215,6 +218,9 @@ class Store:
             jobs=self._jobs,
             clock=clock,
             config=config,
+        )
+        self.cleaner = make_cleaner(
+            self, directory, cleaned=self._cleaned, reserve=self._reserve, jobs=self._jobs
         )
 
     def _restore(self) -> None:
@@ -358,6 +364,7 @@ class Store:
         self.appender.refusal = StoreClosed("The store is closed; the server is stopping.")
         self.retention.stop()
         self.threads.stop()
+        self.cleaner.stop()
         try:
             self._leave_clean()
         except DiskFailed as failure:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 import pytest
 from tests.store.reading import entries
@@ -16,7 +15,6 @@ from rockgate.store.delay.delivery import COUNT_MAX, RETRY_MS
 from rockgate.store.delay.units import FILE_UNITS, UNIT
 from rockgate.store.errors import DiskFailed, StoreCorrupt, StoreFull, UnknownTopic
 from rockgate.store.log.commitlog import Draft
-from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.read.slices import Slice
 from rockgate.store.state.topicchanges import NewTopic
 from rockgate.store.testing.memory_files import MemoryDisk
@@ -252,19 +250,24 @@ def test_without_room_for_its_time_nothing_is_appended(world: WaitingStore) -> N
     assert (world.store.log.end, world.queue("later").next_offset) == (end, 0)
 
 
+@pytest.mark.row("Y-05")
 def test_an_item_whose_entry_is_gone_is_lost_once_and_said_so(
-    world: WaitingStore, caplog: pytest.LogCaptureFixture
+    world: WaitingStore, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.schedule(b"one", world.clock.now_ms() + 1_000)
+    world.schedule(b"two", world.clock.now_ms() + 2_000)
 
     class NoQueues:
         def find(self, topic_id: bytes, queue_id: int) -> None:
             return None
 
-    world.store.deliveries._queues = cast(QueueTable, NoQueues())
-    with caplog.at_level(logging.ERROR):
+    with monkeypatch.context() as patched, caplog.at_level(logging.ERROR):
+        patched.setattr(world.store.deliveries, "_queues", NoQueues())
         world.pass_time(1_000)
+    assert (world.store.delay.waiting_count, len(caplog.records)) == (1, 1)
     world.kill()
+    world.pass_time(1_000)
+    assert world.delivered() == [b"two"], "it goes on with what is there"
     assert (world.store.delay.waiting_count, len(caplog.records)) == (0, 1)
 
 
@@ -304,6 +307,7 @@ def test_what_is_for_a_topic_that_is_gone_is_dropped_once_counted_and_said(
 # Retention and the clock
 
 
+@pytest.mark.row("Y-05")
 def test_what_waits_outlives_retention(world: WaitingStore) -> None:
     world.schedule(b"patient", world.clock.now_ms() + 30 * DAY_MS)
     for _ in range(40):

@@ -270,7 +270,7 @@ def place_of(log: CommitLog, number: int) -> int:
 # Before the flushed position
 
 
-@pytest.mark.row("U-09")
+@pytest.mark.row("U-09", "I-03")
 @pytest.mark.row("S-02")
 def test_damage_in_front_of_the_flushed_position_refuses_to_start() -> None:
     disk = MemoryDisk()

@@ -315,7 +315,7 @@ def test_every_unit_is_there_after_a_load() -> None:
     assert [queue.max_ms for queue in table] == [queue.max_ms for queue in filled(disk, 350)]
 
 
-@pytest.mark.row("U-09")
+@pytest.mark.row("U-09", "I-02")
 def test_an_index_that_passes_the_flushed_position_is_not_believed() -> None:
     disk = MemoryDisk()
     filled(disk, 150)

@@ -124,6 +124,7 @@ def test_every_public_way_to_read_is_tried_here() -> None:
     assert public == READS.keys() | WITHOUT_BODIES
 
 
+@pytest.mark.row("I-02")
 @pytest.mark.parametrize("flush", ["async", "sync"])
 @pytest.mark.parametrize(("owner", "name"), READS)
 def test_a_read_ends_at_the_high_watermark(owner: type, name: str, flush: str) -> None:

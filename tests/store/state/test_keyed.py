@@ -104,3 +104,51 @@ def test_damage_and_later_formats_are_refused() -> None:
         fold.restore([bytes((FORMAT, 0xC1))])
     with pytest.raises(FormatTooNew):
         fold.restore([bytes((FORMAT + 1,))])
+
+
+class Following:
+    """An index that is a copy."""
+
+    def __init__(self) -> None:
+        self.copy: dict[Key, dict[str, str]] = {}
+
+    def was_set(self, key: Key, value: dict[str, str], /) -> None:
+        self.copy[key] = value
+
+    def was_removed(self, key: Key, /) -> None:
+        del self.copy[key]
+
+    def was_cleared(self) -> None:
+        self.copy.clear()
+
+
+@settings(max_examples=budget("property_examples"), deadline=None)
+@given(CHANGES, CHANGES)
+def test_a_follower_is_told_of_every_record(before: Changes, after: Changes) -> None:
+    def followed() -> tuple[KeyedFold[Key, dict[str, str]], Following]:
+        index = Following()
+        fold: KeyedFold[Key, dict[str, str]] = KeyedFold(
+            journal,
+            name="test",
+            topic=TOPIC,
+            key=Key,
+            value=dict[str, str],
+            follower=index,
+        )
+        return fold, index
+
+    journal = MemoryJournal()
+    fold, index = followed()
+    journal.attach(fold)
+    for change in before:
+        fold.put(change)
+    assert index.copy == dict(fold.items())
+    slices = list(fold.snapshot())
+    for change in after:
+        fold.put(change)
+    assert index.copy == dict(fold.items())
+    again, other = followed()
+    again.restore(slices)
+    for entry in journal.changes:
+        again.apply(entry)
+    assert other.copy == dict(again.items()) == dict(fold.items())

@@ -113,7 +113,7 @@ def test_a_bug_is_reported_with_its_traceback_and_a_failed_disk_not_again(
 # The store's own
 
 
-STORE_STEPS = ["epoch", "progress", "checkpoint", "keys", "retention", "snapshot"]
+STORE_STEPS = ["epoch", "progress", "compaction", "checkpoint", "keys", "retention", "snapshot"]
 
 
 def counting(keeping: Keeping, monkeypatch: pytest.MonkeyPatch) -> dict[str, Counted]:
@@ -130,6 +130,7 @@ def counting(keeping: Keeping, monkeypatch: pytest.MonkeyPatch) -> dict[str, Cou
     put(store.progress, "step", "progress")
     put(store.checkpointer, "is_due", "checkpoint")
     put(store.retention, "step", "retention")
+    put(store.cleaner, "step", "compaction")
     put(store.snapshotter, "tick", "snapshot")
     store.epochs.is_awaited = True
     monkeypatch.setattr("rockgate.store.upkeep.upkeep.begin_epoch", lambda *_: counted["epoch"]())

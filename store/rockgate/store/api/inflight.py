@@ -7,6 +7,7 @@ from typing import Protocol
 
 from rockgate.store.inflight.changes import (
     INFLIGHT_TOPIC,
+    SHARE_TOPIC,
     Acquire,
     Drop,
     End,
@@ -18,10 +19,13 @@ from rockgate.store.inflight.changes import (
     encode,
     runs_of,
 )
+from rockgate.store.inflight.share_window import SHARE_IN_FLIGHT_MAX, Run, ShareWindow
 from rockgate.store.inflight.window import InFlight, Window
 
 __all__ = [
     "INFLIGHT_TOPIC",
+    "SHARE_IN_FLIGHT_MAX",
+    "SHARE_TOPIC",
     "Acquire",
     "Drop",
     "End",
@@ -31,6 +35,9 @@ __all__ = [
     "InFlight",
     "MessagesInFlight",
     "Reset",
+    "Run",
+    "ShareState",
+    "ShareWindow",
     "Shift",
     "Window",
     "encode",
@@ -69,4 +76,39 @@ class MessagesInFlight(Protocol):
         """
 
     def look_at(self, window: Window, when_ms: int) -> None:
+        """Make a window due once this time has passed, if it is not due before."""
+
+
+class ShareState(Protocol):
+    """A window for each share group and queue that it reads."""
+
+    count: int
+    """Number of offsets in flight, of all windows."""
+
+    def __len__(self) -> int:
+        """Return the number of windows."""
+
+    def find(self, group: str, topic_id: bytes, queue_id: int) -> ShareWindow | None:
+        """Return the window of a group in a queue."""
+
+    def of_group(self, group: str) -> list[ShareWindow]:
+        """Return the windows of a group."""
+
+    def has_group(self, group: str) -> bool:
+        """Return whether a group has windows."""
+
+    def groups(self) -> list[str]:
+        """Return the groups that have windows."""
+
+    def walk(self) -> Iterator[ShareWindow | None]:
+        """Yield all windows, and None for empty slots; the caller may pause after any."""
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """When the next window is due."""
+
+    def due(self, now_ms: int, count_max: int) -> list[ShareWindow]:
+        """Return windows with expired deadlines, each once; the rest is returned by later calls."""
+
+    def look_at(self, window: ShareWindow, when_ms: int) -> None:
         """Make a window due once this time has passed, if it is not due before."""

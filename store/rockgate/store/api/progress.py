@@ -37,12 +37,17 @@ class CommittedOffsets(Protocol):
     def page(self, place: int, count: int) -> tuple[int | None, list[tuple[Key, Committed]]]:
         """Return about `count` offsets from a place on, and the next place; None at the end."""
 
+    def page_since(self, place: int, count: int, position: int) -> tuple[int | None, list[Key]]:
+        """The same, of offsets that were changed at a position of the log or behind it."""
+
 
 class Progress(CommittedOffsets, Protocol):
     """The committed offsets of groups, and the only way to change them."""
 
     on_removed: list[Callable[[Sequence[Removed]], None]]
     """Called with removals: offsets that do not count yet must be removed as well."""
+    on_changed: list[Callable[[str, bytes, Iterable[int]], None]]
+    """Called with the group, topic id and queue ids of offsets that have changed."""
 
     def commit(self, group: str, commits: Iterable[Commit], *, acknowledged: bool = True) -> None:
         """Commit offsets; acknowledged ones are appended when this returns."""

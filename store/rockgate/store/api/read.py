@@ -1,4 +1,4 @@
-"""Reading: entries by offset, by position and by key."""
+"""Reading: entries by offset, by position and by key, and what compaction reads of them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,41 @@ from rockgate.store.keys.entrykeys import BatchKeys, Found, no_batch_keys
 from rockgate.store.keys.keyindex import FOREVER_MS
 from rockgate.store.read.reader import BATCHES_MAX
 from rockgate.store.read.slices import UNUSUAL, Alike, Batches, MessageRun, Slice
+from rockgate.store.upkeep.compaction.bodies import (
+    EXPIRED,
+    PINNED,
+    Bodies,
+    Reading,
+    Rewritten,
+    Steps,
+    Survey,
+    Terms,
+)
 from rockgate.store.write.dispatch import EPOCH, MAX_MS, TOPIC_ID
 
 __all__ = [
     "BATCHES_MAX",
     "EPOCH",
+    "EXPIRED",
     "FOREVER_MS",
     "MAX_MS",
+    "PINNED",
     "TOPIC_ID",
     "UNUSUAL",
     "Alike",
     "Batches",
+    "Bodies",
     "EntryReader",
     "Found",
     "Lookup",
     "MessageRun",
     "Reader",
+    "Reading",
+    "Rewritten",
     "Slice",
+    "Steps",
+    "Survey",
+    "Terms",
     "no_batch_keys",
 ]
 

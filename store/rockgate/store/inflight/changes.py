@@ -13,6 +13,8 @@ from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state.fold import Change, check_format
 
 INFLIGHT_TOPIC: Final = b"rmq_sys_rockgate_inflight"
+SHARE_TOPIC: Final = b"rmq_sys_rockgate_share_state"
+"""The same for share groups; docs/internals/groups-share.md says what is different."""
 FORMAT: Final = 1
 _WHAT: Final = f"Record of {INFLIGHT_TOPIC.decode()}"
 

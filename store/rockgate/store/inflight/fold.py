@@ -1,7 +1,9 @@
-"""The fold of messages in flight: a window for each group and queue with acquired messages.
+"""The folds of messages in flight: a window for each group and queue with acquired messages.
 
-docs/internals/pop.md specifies it. Windows are in buckets by the time of their next deadline, each
-in one at most: memory grows with windows, and neither with messages nor with deadlines.
+One for pop, which docs/internals/pop.md specifies, and one for share groups, of which
+docs/internals/groups-share.md says what is different. Windows are in buckets by the time of their
+next deadline, each in one at most: memory grows with windows, and neither with messages nor with
+deadlines.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
-from typing import Final, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -17,6 +19,7 @@ from rockgate.store.errors import StoreCorrupt
 from rockgate.store.inflight.changes import (
     FORMAT,
     INFLIGHT_TOPIC,
+    SHARE_TOPIC,
     Acquire,
     Drop,
     End,
@@ -25,19 +28,20 @@ from rockgate.store.inflight.changes import (
     Reset,
     Shift,
     decode,
-    offsets_of,
 )
-from rockgate.store.inflight.window import IN_FLIGHT_MAX, Key, Window
+from rockgate.store.inflight.share_window import ShareWindow
+from rockgate.store.inflight.tracked import Key, Tracked
+from rockgate.store.inflight.window import Window
 from rockgate.store.state.fold import Change, check_format
 from rockgate.store.state.roster import Roster
 from rockgate.store.state.snapshot_slices import Measured, pack_array, sliced
 from rockgate.store.state.topic import Topic
 
 Name = TypeVar("Name", str, bytes)
+W = TypeVar("W", bound=Tracked)
 BUCKET_MS: Final = 250
 _SLICE_COST: Final = 4_000
 _VERSION: Final = bytes((FORMAT,))
-_ITEM: Final = struct.Struct(">qqH")
 
 
 class _Saved(msgspec.Struct, array_like=True, frozen=True):
@@ -64,20 +68,28 @@ class TopicLives(Protocol):
         """Return a topic by id, or None."""
 
 
-class MessagesInFlight:
-    """All windows."""
+class Windows(Generic[W]):
+    """All windows of one kind."""
 
-    name: Final = "in flight"
-    topics: Final = frozenset({INFLIGHT_TOPIC})
-
-    def __init__(self, topics: TopicLives, slice_cost: int = _SLICE_COST) -> None:
+    def __init__(
+        self,
+        topics: TopicLives,
+        *,
+        name: str,
+        topic: bytes,
+        make: Callable[[Key, int, int], W],
+        slice_cost: int = _SLICE_COST,
+    ) -> None:
+        self.name: Final = name
+        self.topics: Final = frozenset({topic})
+        self._make = make
         self._topics = topics
         self._slice_cost = slice_cost
-        self._windows: dict[Key, Window] = {}
-        self._roster: Roster[Window] = Roster()
-        self._of_group: dict[str, dict[Key, Window]] = {}
-        self._of_topic: dict[bytes, dict[Key, Window]] = {}
-        self._buckets: dict[int, dict[Window, None]] = {}
+        self._windows: dict[Key, W] = {}
+        self._roster: Roster[W] = Roster()
+        self._of_group: dict[str, dict[Key, W]] = {}
+        self._of_topic: dict[bytes, dict[Key, W]] = {}
+        self._buckets: dict[int, dict[W, None]] = {}
         self._times: list[int] = []
         """A heap of the existing buckets."""
         self.count = 0
@@ -89,19 +101,23 @@ class MessagesInFlight:
     def __len__(self) -> int:
         return len(self._windows)
 
-    def find(self, group: str, topic_id: bytes, queue_id: int) -> Window | None:
+    def find(self, group: str, topic_id: bytes, queue_id: int) -> W | None:
         """Return the window of a group in a queue."""
         return self._windows.get((group, topic_id, queue_id))
 
-    def of_group(self, group: str) -> list[Window]:
+    def of_group(self, group: str) -> list[W]:
         """Return the windows of a group."""
         return list(self._of_group.get(group, {}).values())
+
+    def has_group(self, group: str) -> bool:
+        """Return whether a group has windows."""
+        return group in self._of_group
 
     def groups(self) -> list[str]:
         """Return the groups that have windows."""
         return list(self._of_group)
 
-    def walk(self) -> Iterator[Window | None]:
+    def walk(self) -> Iterator[W | None]:
         """Yield all windows, and None for empty slots; the caller may pause after any."""
         for _, window in self._roster.walk():
             yield window
@@ -113,12 +129,12 @@ class MessagesInFlight:
         """When the next window is due."""
         return self._times[0] * BUCKET_MS if self._times else None
 
-    def due(self, now_ms: int, count_max: int) -> list[Window]:
+    def due(self, now_ms: int, count_max: int) -> list[W]:
         """Return windows with expired deadlines, each once; the rest is returned by later calls.
 
         They are due again at their next deadline that has not passed yet.
         """
-        found: list[Window] = []
+        found: list[W] = []
         while self._times and self._times[0] * BUCKET_MS <= now_ms and len(found) < count_max:
             bucket = self._buckets[self._times[0]]
             while bucket and len(found) < count_max:
@@ -133,7 +149,7 @@ class MessagesInFlight:
                 self.look_at(window, deadline_ms)
         return found
 
-    def look_at(self, window: Window, when_ms: int) -> None:
+    def look_at(self, window: W, when_ms: int) -> None:
         """Make a window due once this time has passed, if it is not due before."""
         number = -(-when_ms // BUCKET_MS)
         if window.bucket is not None:
@@ -159,7 +175,7 @@ class MessagesInFlight:
             if ended is not None and ended.position < position:
                 ended.position = position
                 had = len(ended)
-                ended.finish(offsets_of(what.runs))
+                ended.ended(what.runs)
                 self.count += len(ended) - had
             return
         if isinstance(what, Drop):
@@ -168,12 +184,12 @@ class MessagesInFlight:
                     self._remove(each)
             return
         key: Key = what.group, what.topic_id, what.queue_id
-        window: Window | None = self._windows.get(key)
+        window: W | None = self._windows.get(key)
         if window is None:
             if isinstance(what, Acquire) and self._topics.find_id(what.topic_id) is not None:
-                window = self._add(Window(key, what.first, -1))
+                window = self._add(self._make(key, what.first, -1))
             elif isinstance(what, Reset) and self._topics.find_id(what.topic_id) is not None:
-                window = self._add(Window(key, what.offset, -1))
+                window = self._add(self._make(key, what.offset, -1))
             else:
                 return
         if window.position >= position:
@@ -184,13 +200,11 @@ class MessagesInFlight:
         window.position = position
         had = len(window)
         if isinstance(what, Acquire):
-            window.acquire(
-                offsets_of(what.runs), what.end, what.deadline_ms, is_in_place=what.is_in_place
-            )
-            if what.runs:
+            window.acquired(what)
+            if what.runs and what.deadline_ms:
                 self.look_at(window, what.deadline_ms)
         elif isinstance(what, Extend):
-            window.extend(offsets_of(what.runs), what.deadline_ms)
+            window.extended(what)
             self.look_at(window, what.deadline_ms)
         elif isinstance(what, Reset):
             window.reset(what.offset)
@@ -200,7 +214,7 @@ class MessagesInFlight:
                 self.look_at(window, deadline_ms)
         self.count += len(window) - had
 
-    def _add(self, window: Window) -> Window:
+    def _add(self, window: W) -> W:
         self._windows[window.key] = window
         self._of_group.setdefault(window.key[0], {})[window.key] = window
         self._of_topic.setdefault(window.key[1], {})[window.key] = window
@@ -209,7 +223,7 @@ class MessagesInFlight:
         self.count += len(window)
         return window
 
-    def _remove(self, window: Window) -> None:
+    def _remove(self, window: W) -> None:
         self._roster.remove(window.place)
         if window.bucket is not None:
             del self._buckets[window.bucket][window]
@@ -235,15 +249,13 @@ class MessagesInFlight:
             if window is None:
                 yield 1, 0, None
                 continue
-            pack = _ITEM.pack
-            items = b"".join([pack(*item) for item in window.packed()])
-            saved = _encode(_Saved(*window.key, window.end, window.position, items))
+            saved = _encode(_Saved(*window.key, window.end, window.position, window.packed()))
             yield 4 + len(window), len(saved), saved
 
     def restore(self, slices: Iterable[bytes]) -> None:
         """Replace everything with the contents of the slices."""
         self.clear()
-        what = "Snapshot of messages in flight"
+        what = f"Snapshot of {self.name}"
         for piece in slices:
             check_format(piece[0] if piece else 0, FORMAT, what)
             try:
@@ -253,11 +265,9 @@ class MessagesInFlight:
                 raise StoreCorrupt(what, 0, str(error)) from error
 
     def _restore(self, saved: _Saved) -> None:
-        if len(saved.items) > IN_FLIGHT_MAX * _ITEM.size:
-            raise ValueError("a window holds too many offsets")
-        window = Window((saved.group, saved.topic_id, saved.queue_id), saved.end, saved.position)
-        for offset, deadline_ms, flags in _ITEM.iter_unpack(saved.items):
-            window.put(offset, deadline_ms, flags)
+        key = (saved.group, saved.topic_id, saved.queue_id)
+        window = self._make(key, saved.end, saved.position)
+        window.unpack(saved.items)
         known = self._windows.get(window.key)
         if known is not None:
             if known.position >= window.position:
@@ -278,7 +288,25 @@ class MessagesInFlight:
         self.count = 0
 
 
-def _take_out(index: dict[Name, dict[Key, Window]], name: Name, window: Window) -> None:
+class MessagesInFlight(Windows[Window]):
+    """The windows of pop."""
+
+    def __init__(self, topics: TopicLives, slice_cost: int = _SLICE_COST) -> None:
+        super().__init__(
+            topics, name="in flight", topic=INFLIGHT_TOPIC, make=Window, slice_cost=slice_cost
+        )
+
+
+class ShareState(Windows[ShareWindow]):
+    """The windows of share groups."""
+
+    def __init__(self, topics: TopicLives, slice_cost: int = _SLICE_COST) -> None:
+        super().__init__(
+            topics, name="share state", topic=SHARE_TOPIC, make=ShareWindow, slice_cost=slice_cost
+        )
+
+
+def _take_out(index: dict[Name, dict[Key, W]], name: Name, window: W) -> None:
     windows = index[name]
     del windows[window.key]
     if not windows:

@@ -1,4 +1,4 @@
-"""The offsets that one group has in flight in one queue.
+"""The offsets that one group has in flight in one queue, as pop needs them: one by one.
 
 docs/internals/pop.md has the state table. A window decides by the times it is passed; it has no
 clock, and only the fold that applies changes writes to it.
@@ -6,19 +6,21 @@ clock, and only the fold that applies changes writes to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
+
+from rockgate.store.inflight.changes import Acquire, Extend, offsets_of
+from rockgate.store.inflight.tracked import Key, Tracked
 
 IN_FLIGHT_MAX: Final = 10_000
 """Maximum number of offsets per window: they fit into one snapshot slice, and a scan is cheap."""
 DELIVERIES_MAX: Final = 0x7FFF
 _IN_PLACE: Final = 0x8000
 _COUNT_BITS: Final = 16
-
-Key = tuple[str, bytes, int]
-"""Group, topic id, queue id."""
+_ITEM: Final = struct.Struct(">qqH")
 
 
 class InFlight(msgspec.Struct, frozen=True, gc=False):
@@ -30,31 +32,19 @@ class InFlight(msgspec.Struct, frozen=True, gc=False):
     is_in_place: bool
 
 
-class Window:
+class Window(Tracked):
     """The offsets in flight, in ascending order, and where the rest of the queue starts."""
 
-    __slots__ = (
-        *("_items", "attempt", "bucket", "committed", "end", "followed_ms", "has_in_place"),
-        *("key", "place", "position", "quiet_rounds", "scanned"),
-    )
+    __slots__ = ("_items", "attempt", "committed", "has_in_place", "quiet_rounds", "scanned")
 
     def __init__(self, key: Key, end: int, position: int) -> None:
-        self.key = key
-        self.end = end
-        """From here on nothing was acquired."""
-        self.position = position
-        """Position of the last change."""
-        self.place = -1
+        super().__init__(key, end, position)
         self.scanned = end
         """From here on nothing was examined; in memory only, a restart examines again."""
         self.committed: int | None = None
         """The offset that was last committed for it, if known. In memory only."""
         self.quiet_rounds = 0
         """In how many rounds of upkeep nothing was in flight. In memory only."""
-        self.followed_ms = 0
-        """By how much its deadlines have followed the clock, as the fold counts it."""
-        self.bucket: int | None = None
-        """Where the fold has it among what is due."""
         self.attempt: str | None = None
         """The attempt by which it was last acquired in order. In memory only."""
         self.has_in_place = False
@@ -114,6 +104,16 @@ class Window:
 
     # Changes: only the fold makes them
 
+    def acquired(self, change: Acquire) -> None:
+        """Put offsets in flight, as a change says."""
+        self.acquire(
+            offsets_of(change.runs), change.end, change.deadline_ms, is_in_place=change.is_in_place
+        )
+
+    def extended(self, change: Extend) -> None:
+        """Set another deadline, as a change says."""
+        self.extend(offsets_of(change.runs), change.deadline_ms)
+
     def acquire(
         self, offsets: Iterable[int], end: int, deadline_ms: int, *, is_in_place: bool
     ) -> None:
@@ -146,6 +146,10 @@ class Window:
             if known is not None:
                 items[offset] = deadline_ms << _COUNT_BITS | known & mask
 
+    def ended(self, runs: Sequence[int]) -> None:
+        """Remove runs of offsets."""
+        self.finish(offsets_of(runs))
+
     def finish(self, offsets: Iterable[int]) -> None:
         """Remove offsets."""
         items = self._items
@@ -173,12 +177,22 @@ class Window:
 
     # Snapshots
 
-    def packed(self) -> Iterator[tuple[int, int, int]]:
-        """Yield offset, deadline, and deliveries with the bit for in place."""
-        mask = (1 << _COUNT_BITS) - 1
-        return (
-            (offset, packed >> _COUNT_BITS, packed & mask) for offset, packed in self._items.items()
+    def packed(self) -> bytes:
+        """Return for each offset: itself, deadline, and deliveries with the bit for in place."""
+        pack, mask = _ITEM.pack, (1 << _COUNT_BITS) - 1
+        return b"".join(
+            [
+                pack(offset, packed >> _COUNT_BITS, packed & mask)
+                for offset, packed in self._items.items()
+            ]
         )
+
+    def unpack(self, data: bytes) -> None:
+        """Put in flight what a snapshot has."""
+        if len(data) > IN_FLIGHT_MAX * _ITEM.size:
+            raise ValueError("a window holds too many offsets")
+        for item in _ITEM.iter_unpack(data):
+            self.put(*item)
 
     def put(self, offset: int, deadline_ms: int, flags: int) -> None:
         """Add an offset."""

@@ -77,6 +77,8 @@ class Progress(CommittedOffsets):
         self._next_round_ms = 0
         self.on_removed: list[Callable[[Sequence[Removed]], None]] = []
         """Called with removals: offsets that do not count yet must be removed as well."""
+        self.on_changed: list[Callable[[str, bytes, Iterable[int]], None]] = []
+        """Called with the group, topic id and queue ids of offsets that have changed."""
 
     def __len__(self) -> int:
         return len(self._roster)
@@ -237,6 +239,7 @@ class Progress(CommittedOffsets):
     def _apply_commit(self, held: Held, key: bytes) -> None:
         if self._pending:
             self._pending.drop(held.group, held.topic_id, held.queues)
+        self._changed(held.group, held.topic_id, held.queues)
         place = self._groups.get(held.group, {}).get(held.topic_id)
         if place is None:
             held.queues = {queue_id: key + bare for queue_id, bare in held.queues.items()}
@@ -250,6 +253,7 @@ class Progress(CommittedOffsets):
 
     def _apply_as_of(self, held: Held) -> None:
         """Apply records that come with their positions; buffered commits are later than these."""
+        self._changed(held.group, held.topic_id, held.queues)
         place = self._groups.get(held.group, {}).get(held.topic_id)
         if place is None:
             self._add(held)
@@ -273,6 +277,7 @@ class Progress(CommittedOffsets):
     def _remove_older(self, place: int, key: bytes, queue_ids: Sequence[int] | None) -> None:
         held = self._roster[place]
         records = held.queues
+        self._changed(held.group, held.topic_id, records if queue_ids is None else queue_ids)
         if queue_ids is None:
             if max(records.values()) < key:
                 self._drop(held, place)
@@ -284,6 +289,10 @@ class Progress(CommittedOffsets):
                 del records[queue_id]
         if not records:
             self._drop(held, place)
+
+    def _changed(self, group: str, topic_id: bytes, queue_ids: Iterable[int]) -> None:
+        for callback in self.on_changed:
+            callback(group, topic_id, queue_ids)
 
     def _add(self, held: Held) -> None:
         # One string per group and one id per topic, however many combinations there are.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rockgate.store.progress.pending import Pending
-from rockgate.store.progress.records import Committed, Held, Key, unpack_record
+from rockgate.store.progress.records import Committed, Held, Key, position_key, unpack_record
 from rockgate.store.state.roster import Roster
 
 
@@ -86,6 +86,23 @@ class CommittedOffsets:
                 found += [
                     (Key(held.group, held.topic_id, queue_id), unpack_record(record))
                     for queue_id, record in held.queues.items()
+                ]
+                count -= len(held.queues)
+        return None, found
+
+    def page_since(self, place: int, count: int, position: int) -> tuple[int | None, list[Key]]:
+        """The same, of offsets that were changed at a position of the log or behind it."""
+        found: list[Key] = []
+        since = position_key(max(0, position))
+        for at, held in self._roster.walk(place):
+            if count <= 0:
+                return at, found
+            count -= 1
+            if held is not None:
+                found += [
+                    Key(held.group, held.topic_id, queue_id)
+                    for queue_id, record in held.queues.items()
+                    if record >= since
                 ]
                 count -= len(held.queues)
         return None, found

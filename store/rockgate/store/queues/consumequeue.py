@@ -15,11 +15,12 @@ only slices arrays that grow at their end.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from rockgate.protocol.entry import NO_FRAME
+from rockgate.store.queues.movedunits import MovedUnits, Replaced
 from rockgate.store.queues.queueindex import (
     UNIT,
     UNIT_SIZE,
@@ -36,7 +37,6 @@ from rockgate.store.queues.queueruns import (
     Runs,
     SealedRun,
     Source,
-    first_behind,
     first_reaching,
     merge,
 )
@@ -57,31 +57,6 @@ class _Tail:
 
     def unit(self, index: int) -> UnitFields:
         return UNIT.unpack_from(self._units, index * UNIT_SIZE)
-
-
-class _Moved:
-    """The units of relocated entries in memory, by base offset."""
-
-    def __init__(self) -> None:
-        self._bases: list[int] = []
-        self.units: dict[int, Unit] = {}
-
-    def put(self, unit: Unit) -> None:
-        """Add a unit, or replace the one with the same base."""
-        if unit.base not in self.units:
-            insort(self._bases, unit.base)
-        self.units[unit.base] = unit
-
-    @property
-    def first(self) -> int:
-        return self._bases[0]
-
-    @property
-    def unit_count(self) -> int:
-        return len(self._bases)
-
-    def unit(self, index: int) -> Unit:
-        return self.units[self._bases[index]]
 
 
 class Queue:
@@ -135,7 +110,7 @@ class Queue:
         self._bases = array("q")
         self._tail = bytearray()
         self._runs = Runs(indexes)
-        self._moved: _Moved | None = None
+        self._moved: MovedUnits | None = None
 
     @property
     def tail_count(self) -> int:
@@ -186,7 +161,7 @@ class Queue:
     def add_moved(self, unit: Unit) -> None:
         """Add the unit of a relocated entry, which replaces the one with the same offsets."""
         if self._moved is None:
-            self._moved = _Moved()
+            self._moved = MovedUnits()
         self._moved.put(unit)
         self.next_offset = max(self.next_offset, unit.base + unit.offset_count)
         self.last_position = max(self.last_position, unit.position)
@@ -299,25 +274,20 @@ class Queue:
         """Return the starts of the sealed segments that may hold any of these offsets."""
         return [segment_start for segment_start, _ in self._runs.overlapping(first, end)]
 
-    def replaced(self, segment_start: int, first: int, end: int) -> set[int]:
-        """Return the bases between two offsets whose units are after a sealed segment.
+    def replaced(self, segment_start: int, units: Sequence[UnitFields]) -> set[int]:
+        """Return the bases of those of a sealed segment's units that later entries replace.
 
-        Those entries were relocated: the segment's own units for them are obsolete.
+        Those were relocated, or compacted: one later entry may replace many. `units` are in order.
         """
-        found: set[int] = set()
         if not self._is_merged:
-            return found
-        sources: list[Source] = [
-            run for start, run in self._runs.overlapping(first, end) if start > segment_start
-        ]
+            return set()
+        found = Replaced(units)
+        for start, run in self._runs.overlapping(found.first, found.end):
+            if start >= segment_start:
+                found.compare(run)
         if self._moved is not None:
-            sources.append(self._moved)
-        for source in sources:
-            index = first_behind(source, first)
-            while index < source.unit_count and (base := source.unit(index)[0]) < end:
-                found.add(base)
-                index += 1
-        return found
+            found.compare(self._moved)
+        return found.bases
 
     def find(self, offset: int) -> Unit | None:
         """Return the unit that holds an offset, or the next existing one."""

@@ -130,12 +130,16 @@ def merge(sources: Sequence[Source], offset: int) -> Iterator[UnitFields]:
         if not heap:
             continue
         _, _, number, index = heappop(heap)
-        fields = active[number].unit(index)
-        push(number, index + 1)
+        source = active[number]
+        fields = source.unit(index)
         end = fields[0] + fields[3]
         if end > offset:
+            push(number, index + 1)
             yield fields
             offset = end
+        else:
+            # A newer unit may cover many: all that it replaces are skipped at once.
+            push(number, first_behind(source, offset))
 
 
 class Runs:

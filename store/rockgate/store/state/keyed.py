@@ -8,7 +8,7 @@ last writer of a record wins by position.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -23,6 +23,21 @@ _SLICE_PLACES: Final = 500
 
 K = TypeVar("K")
 V = TypeVar("V")
+Followed = TypeVar("Followed", contravariant=True)
+Held = TypeVar("Held", contravariant=True)
+
+
+class Follower(Protocol[Followed, Held]):
+    """An index over a fold's records, notified of each, whether a change or a snapshot has it."""
+
+    def was_set(self, key: Followed, value: Held, /) -> None:
+        """A record was added, or has another value."""
+
+    def was_removed(self, key: Followed, /) -> None:
+        """A record was removed."""
+
+    def was_cleared(self) -> None:
+        """All records were removed."""
 
 
 class Record(Generic[K, V]):
@@ -49,6 +64,7 @@ class KeyedFold(Generic[K, V]):
         key: Any,
         value: Any,
         slice_places: int = _SLICE_PLACES,
+        follower: Follower[K, V] | None = None,
     ) -> None:
         """`key` and `value` are the types of decoded records."""
         self.name = name
@@ -57,6 +73,7 @@ class KeyedFold(Generic[K, V]):
         self._what = f"Record of {name}"
         self._journal = journal
         self._slice_places = slice_places
+        self._follower = follower
         self._records: dict[K, Record[K, V]] = {}
         self.has: Callable[[K], bool] = self._records.__contains__
         """Whether there is a record; the dictionary's own method, for every pull asks."""
@@ -129,12 +146,18 @@ class KeyedFold(Generic[K, V]):
             record.place = self._roster.add(record)
         elif record.position < position:
             record.value, record.position = value, position
+        else:
+            return
+        if self._follower is not None:
+            self._follower.was_set(key, value)
 
     def _remove(self, key: K, position: int) -> None:
         record = self._records.get(key)
         if record is not None and record.position < position:
             self._roster.remove(record.place)
             del self._records[key]
+            if self._follower is not None:
+                self._follower.was_removed(key)
 
     def snapshot(self) -> Iterator[bytes]:
         """Yield all records, some hundred per slice."""
@@ -166,6 +189,8 @@ class KeyedFold(Generic[K, V]):
         """Remove everything."""
         self._records.clear()
         self._roster.clear()
+        if self._follower is not None:
+            self._follower.was_cleared()
 
 
 def _body(items: Sequence[bytes]) -> bytes:

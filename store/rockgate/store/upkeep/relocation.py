@@ -117,10 +117,10 @@ class Mover:
         if (entry.queue_offset, entry.queue_id) != (base, queue.queue_id):
             reason = f"no entry for offset {base} of queue {queue.queue_id}"
             raise StoreCorrupt(self._path(segment), position, reason)
-        properties = _own_properties(view, entry)
+        properties = own_properties(view, entry)
         if not entry.sys_flag & MOVED:
-            properties += self._marks(queue, entry, max_ms)
-        written = self._append(_draft(view, entry, properties))
+            properties += marks_of(queue, self._epochs.at(entry.position), max_ms)
+        written = self._append(moved_draft(view, entry, properties))
         moved = Unit(
             base, written.position, written.size, entry.offset_count, store_ms, max_ms, tag_code
         )
@@ -134,16 +134,17 @@ class Mover:
         self.moved_count += 1
         self.moved_bytes += written.size
 
-    def _marks(self, queue: Queue, entry: Entry, max_ms: int) -> bytes:
-        epoch = self._epochs.at(entry.position)
-        return b"%b\x01%b\x02%b\x01%d\x02%b\x01%d\x02" % (
-            TOPIC_ID,
-            queue.topic_id.hex().encode(),
-            MAX_MS,
-            max_ms,
-            EPOCH,
-            epoch,
-        )
+
+def marks_of(queue: Queue, epoch: int, max_ms: int) -> bytes:
+    """Return the properties of a relocated entry that an original does not have."""
+    return b"%b\x01%b\x02%b\x01%d\x02%b\x01%d\x02" % (
+        TOPIC_ID,
+        queue.topic_id.hex().encode(),
+        MAX_MS,
+        max_ms,
+        EPOCH,
+        epoch,
+    )
 
 
 def _prefetch(segment: Segment, places: list[tuple[int, int]]) -> None:
@@ -151,7 +152,7 @@ def _prefetch(segment: Segment, places: list[tuple[int, int]]) -> None:
         segment.mapping.prefetch(at, size)
 
 
-def _own_properties(view: memoryview, entry: Entry) -> bytes:
+def own_properties(view: memoryview, entry: Entry) -> bytes:
     """Return the properties without those that the log adds."""
     properties = envelope.properties_of(view, entry)
     if entry.is_batch:
@@ -159,7 +160,8 @@ def _own_properties(view: memoryview, entry: Entry) -> bytes:
     return properties
 
 
-def _draft(view: memoryview, entry: Entry, properties: bytes) -> Draft:
+def moved_draft(view: memoryview, entry: Entry, properties: bytes) -> Draft:
+    """Return an entry as it is appended again."""
     return Draft(
         topic=entry.topic,
         queue_id=entry.queue_id,

@@ -157,6 +157,11 @@ class Retention:
         return self._snapshots.oldest_needed() < self._snapshot_for
 
     @property
+    def is_emptying(self) -> bool:
+        """Whether entries are being relocated: what replaces entries meanwhile must wait."""
+        return self._emptying is not None
+
+    @property
     def segments(self) -> list[SegmentUse]:
         """Every segment with its live bytes and the reason why it is retained."""
         return [

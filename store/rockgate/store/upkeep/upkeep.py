@@ -18,6 +18,7 @@ from rockgate.store.progress.progress import Progress
 from rockgate.store.state.epochs import TOPIC, Epochs
 from rockgate.store.state.snapshotter import Snapshotter
 from rockgate.store.upkeep.checkpointer import Checkpointer
+from rockgate.store.upkeep.compaction.cleaner import Cleaner
 from rockgate.store.upkeep.retention import Retention
 from rockgate.store.upkeep.steps import Steps
 from rockgate.store.write.append import Appender
@@ -36,6 +37,7 @@ class Parts(Protocol):
     key_feed: KeyFeed | None
     delay: Delay
     retention: Retention
+    cleaner: Cleaner
     snapshotter: Snapshotter
     appender: Appender
     epochs: Epochs
@@ -67,11 +69,14 @@ def upkeep_steps(parts: Parts) -> Steps:
             parts.retention.keep(parts.delay)
         return parts.retention.step(may_append=not parts.appender.is_read_only)
 
+    def compaction() -> bool:
+        return parts.cleaner.step()
+
     def snapshot() -> bool:
         return parts.snapshotter.tick(is_wanted=parts.retention.wants_snapshot)
 
     steps = Steps(parts.clock)
-    for appending in (epoch, progress):
+    for appending in (epoch, progress, compaction):
         steps.add(appending.__name__, appending, appends=True)
     for local in (checkpoint, keys, retention, snapshot):
         steps.add(local.__name__, local)

@@ -51,6 +51,7 @@ class Usage:
         self._live: dict[int, int] = {}
         self._held: set[int] = set()
         self._touched: dict[Queue, int] = {}
+        self._changed: set[int] = set()
 
     def live_bytes(self, segment: Segment) -> int | None:
         """Return the live bytes as last accounted; None if something changed since."""
@@ -62,9 +63,15 @@ class Usage:
         """Record a queue whose log start is about to advance, or whose topic is being deleted."""
         self._touched.setdefault(queue, queue.log_start)
 
+    def discard(self, segment_start: int) -> None:
+        """Record that an entry of a segment was replaced by a later one."""
+        self._live.pop(segment_start, None)
+        self._changed.add(segment_start)
+
     def forget(self, segment: Segment) -> None:
         """Drop a segment."""
         self._live.pop(segment.start, None)
+        self._changed.discard(segment.start)
         self._held.discard(segment.start)
 
     # Accounting
@@ -89,6 +96,7 @@ class Usage:
                 yield from self._weigh(segment)
 
     def _weigh(self, segment: Segment) -> Iterator[bool]:
+        self._changed.discard(segment.start)
         index = self._queues.index(segment.start)
         index.prefetch()
         yield True
@@ -106,7 +114,8 @@ class Usage:
             if cost >= _SLICE_COST:
                 yield True
                 cost = 0
-        self._live[segment.start] = size
+        if segment.start not in self._changed:
+            self._live[segment.start] = size
 
     def live(self, index: IndexFile, run: Run) -> Iterator[Live]:
         """Yield the live units of a run, a block at a time; the caller may pause."""
@@ -135,7 +144,7 @@ class Usage:
                     live.append(unit)
                     is_held = True
             units = live
-        if units and (replaced := queue.replaced(segment_start, units[0][0], units[-1][0] + 1)):
+        if units and (replaced := queue.replaced(segment_start, units)):
             units = [unit for unit in units if unit[0] not in replaced]
         return Live(queue, units, is_held)
 
@@ -147,6 +156,10 @@ class Usage:
 
     def _is_wanted(self, queue: Queue, unit: UnitFields) -> bool:
         first, end = unit[0], unit[0] + unit[3]
+        return self.is_wanted(queue, first, end)
+
+    def is_wanted(self, queue: Queue, first: int, end: int) -> bool:
+        """Say whether a keeper needs any offset of a range."""
         return any(
             retainer.wants(queue.topic, queue.queue_id, first, end) for retainer in self.retainers
         )
