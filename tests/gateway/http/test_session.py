@@ -4,15 +4,25 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.waiting import until
 
+from rockgate.gateway.http.access import PageRefusal
 from rockgate.gateway.http.config import HttpConfig
+from rockgate.gateway.http.head import Request
 from rockgate.gateway.http.pages import pages
-from rockgate.gateway.http.session import Answer, HttpConnections
+from rockgate.gateway.http.session import Answer, HttpConnections, Starting
 from rockgate.gateway.net.address import Address
-from rockgate.gateway.net.listener import Listener
+from rockgate.gateway.net.listening.endpoint import Endpoint
+from rockgate.gateway.net.listening.listener import Listener
 
 
 def broken() -> Answer:
     raise RuntimeError("a bug")
+
+
+class Everybody:
+    """Lets everyone read everything."""
+
+    async def refusal(self, request: Request, host: str, endpoint: Endpoint) -> PageRefusal | None:
+        return None
 
 
 class Served:
@@ -23,6 +33,7 @@ class Served:
         self.metrics: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         made = pages(lambda: self.phase, lambda: self.metrics)
         self.served = HttpConnections(config, {**made, "/broken": broken})
+        self.served.access = Everybody()
         self.listener = Listener.bind("http", Address("127.0.0.1", 0))
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -74,6 +85,15 @@ async def test_ready_is_503_while_the_server_starts_or_stops(served: Served, pha
 async def test_head_gives_the_length_and_no_body(served: Served) -> None:
     answer = await served.ask(b"HEAD /health HTTP/1.1\r\n\r\n")
     assert b"Content-Length: 3\r\n" in answer and answer.endswith(b"\r\n\r\n")
+
+
+async def test_pages_are_kept_back_until_it_is_known_who_may_read_them() -> None:
+    early = Served(HttpConfig())
+    early.served.access = Starting()
+    await early.listener.listen(early.served.session, backlog=16)
+    assert (await early.ask(b"GET /metrics HTTP/1.1\r\n\r\n")).endswith(b"starting\n")
+    assert b" 200 " in await early.ask(b"GET /health HTTP/1.1\r\n\r\n")
+    early.listener.close()
 
 
 async def test_other_methods_get_405_with_those_allowed(served: Served) -> None:

@@ -24,6 +24,12 @@ class Request:
 
     path: str
     is_head: bool
+    authorization: bytes | None = None
+    """The login that was sent with it."""
+
+    def __repr__(self) -> str:
+        """Without the login."""
+        return f"Request(path={self.path!r}, is_head={self.is_head})"
 
 
 class HeadRefused(Exception):
@@ -78,4 +84,13 @@ def parse(head: bytes) -> Request:
     if not target.startswith(b"/"):
         raise HeadRefused(400, "request target is not a path")
     path = target.partition(b"?")[0].decode("ascii", "replace")
-    return Request(path=path, is_head=method == b"HEAD")
+    return Request(path=path, is_head=method == b"HEAD", authorization=_authorization(headers))
+
+
+def _authorization(headers: list[bytes]) -> bytes | None:
+    """The login of a request; two of them are refused, for another server may take the other."""
+    named = (header.partition(b":") for header in headers)
+    found = [value.strip() for name, _, value in named if name.lower() == b"authorization"]
+    if len(found) > 1:
+        raise HeadRefused(400, "more than one Authorization header")
+    return found[0] if found else None

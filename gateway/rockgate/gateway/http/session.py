@@ -10,10 +10,12 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import cast
+from typing import Protocol, cast
 
+from rockgate.gateway.http.access import OPEN, PageRefusal
 from rockgate.gateway.http.config import HttpConfig
 from rockgate.gateway.http.head import HeadReader, HeadRefused, Request
+from rockgate.gateway.net.listening.endpoint import NOWHERE, Endpoint
 from rockgate.gateway.runtime.quoting import quoted
 
 DROPPED_BYTES_MAX = 256 * 1024
@@ -27,10 +29,29 @@ class Answer:
     status: int = 200
     body: bytes = b""
     content_type: str = "text/plain; charset=utf-8"
+    schemes: tuple[str, ...] = ()
+    """The logins that would be taken, of a page that needs one."""
 
 
 Page = Callable[[], Answer | Awaitable[Answer]]
 """Produces a response, immediately or later."""
+
+
+class Readers(Protocol):
+    """Decides who may read pages that are not open to all."""
+
+    async def refusal(
+        self, request: Request, host: str, endpoint: Endpoint, /
+    ) -> PageRefusal | None:
+        """Why the client of a request may not read its page; None if it may."""
+
+
+class Starting:
+    """Refuses everything: who may read a page is not known yet."""
+
+    async def refusal(self, request: Request, host: str, endpoint: Endpoint) -> PageRefusal | None:
+        """It is too early."""
+        return PageRefusal(status=HTTPStatus.SERVICE_UNAVAILABLE, reason="starting")
 
 
 class HttpConnections:
@@ -39,11 +60,13 @@ class HttpConnections:
     def __init__(self, config: HttpConfig, pages: Mapping[str, Page]) -> None:
         self.config = config
         self.pages = pages
+        self.access: Readers = Starting()
+        """Decides who may read pages that are not open to all."""
         self.sessions: set[HttpSession] = set()
 
-    def session(self) -> "HttpSession":
-        """The protocol of a new connection."""
-        return HttpSession(self)
+    def session(self, endpoint: Endpoint = NOWHERE) -> "HttpSession":
+        """The protocol of a new connection to a listener."""
+        return HttpSession(self, endpoint)
 
     def close(self) -> None:
         """Close every connection. Responses are short, so none is waited for."""
@@ -57,8 +80,9 @@ class HttpSession(asyncio.Protocol):
     Owned by its connection until it is lost.
     """
 
-    def __init__(self, listener: HttpConnections) -> None:
+    def __init__(self, listener: HttpConnections, endpoint: Endpoint) -> None:
         self._listener = listener
+        self._endpoint = endpoint
         self._reader = HeadReader()
         self._is_answered = False
         self._dropped_bytes = 0
@@ -116,7 +140,7 @@ class HttpSession(asyncio.Protocol):
             self._send(Answer(status=404, body=b"no such page\n"), is_head=request.is_head)
             return
         try:
-            answer = page()
+            answer = page() if request.path in OPEN else self._guarded(page, request)
         except Exception:  # noqa: BLE001 # a page's bug must cost this answer and nothing else
             answer = _failed(request)
         if isinstance(answer, Answer):
@@ -124,6 +148,18 @@ class HttpSession(asyncio.Protocol):
             return
         self._page = asyncio.ensure_future(answer)
         self._page.add_done_callback(lambda page: self._answer_late(request, page))
+
+    async def _guarded(self, page: Page, request: Request) -> Answer:
+        """A page that not everyone may read."""
+        assert self._transport is not None
+        name = self._transport.get_extra_info("peername")
+        host = name[0] if name else ""
+        refusal = await self._listener.access.refusal(request, host, self._endpoint)
+        if refusal is not None:
+            body = f"{refusal.reason}\n".encode()
+            return Answer(status=refusal.status, body=body, schemes=refusal.schemes)
+        answer = page()
+        return answer if isinstance(answer, Answer) else await answer
 
     def _answer_late(self, request: Request, page: "asyncio.Future[Answer]") -> None:
         """The response of a slow page is ready; the connection may be closed by now."""
@@ -149,6 +185,7 @@ class HttpSession(asyncio.Protocol):
         ]
         if answer.status == HTTPStatus.METHOD_NOT_ALLOWED:
             head.append("Allow: GET, HEAD")
+        head += [f'WWW-Authenticate: {scheme} realm="rockgate"' for scheme in answer.schemes]
         written = "\r\n".join([*head, "", ""]).encode("ascii")
         self._transport.write(written if is_head else written + answer.body)
         if self._transport.can_write_eof() and not self._is_half_closed:

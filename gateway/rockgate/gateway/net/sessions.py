@@ -5,6 +5,7 @@ import logging
 from typing import Generic, Protocol, TypeVar
 
 from rockgate.gateway.net.budget import Budget
+from rockgate.gateway.net.connection_counts import ConnectionCounts
 from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 
 log = logging.getLogger(__name__)
@@ -14,10 +15,16 @@ class OpenSession(Protocol):
     """A session as its listener sees it."""
 
     held_bytes: int
+    counted_user: str
+    """The user that the connection counts for; empty before it has one."""
 
     @property
     def partial_bytes(self) -> int:
         """Bytes of incomplete requests."""
+
+    @property
+    def remote_host(self) -> str:
+        """The address that the connection comes from."""
 
     def break_off(self, reason: str) -> None:
         """Close immediately and release what the session holds."""
@@ -46,6 +53,8 @@ class Connections(Generic[S]):
         self._receiving = ReceiveBuffer()
         self._sessions: set[S] = set()
         self._last_id = 0
+        self.counts: ConnectionCounts | None = None
+        """Limits the connections of each address and user, together with other listeners."""
         self._is_refusing = False
         self._is_draining = False
         self._emptied = asyncio.Event()
@@ -80,11 +89,29 @@ class Connections(Generic[S]):
                 )
             self._is_refusing = True
             return False
+        if self.counts is not None and not self.counts.take(session.remote_host):
+            return False
         self._sessions.add(session)
+        return True
+
+    def entered(self, session: S, user: str) -> bool:
+        """Count a connection for the user that it has authenticated as, unless it has enough."""
+        counts = self.counts
+        if counts is None or session.counted_user == user:
+            return True
+        if not counts.enter(user):
+            return False
+        if session.counted_user:
+            counts.leave(session.counted_user)
+        session.counted_user = user
         return True
 
     def lost(self, session: S) -> None:
         """Remove a session."""
+        if session in self._sessions and self.counts is not None:
+            self.counts.give(session.remote_host)
+            if session.counted_user:
+                self.counts.leave(session.counted_user)
         self._sessions.discard(session)
         if self._is_refusing and len(self._sessions) <= self._connections_max * 9 // 10:
             log.info("accepting connections again connections=%d", len(self._sessions))

@@ -84,6 +84,7 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         "_watch",
         "_written_bytes",
         "connection_id",
+        "counted_user",
         "held_bytes",
         "peer",
     )
@@ -103,6 +104,8 @@ class Stream(asyncio.BufferedProtocol, Generic[T, P]):
         lines: Lines,
     ) -> None:
         self.connection_id = connection_id
+        self.counted_user = ""
+        """The user that the connection counts for; empty before it has one."""
         self.held_bytes = 0
         """Request bytes received and not yet answered."""
         self._connection = connection

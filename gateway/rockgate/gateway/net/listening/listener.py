@@ -19,7 +19,6 @@ _ADVICE = {
     errno.EACCES: f"Ports below 1024 require privileges. {_CHOOSE}",
     errno.EADDRNOTAVAIL: f"No local interface has this address. {_CHOOSE}",
 }
-_HOW = "with --{listener} HOST:PORT (port 0 picks a free port)."
 
 
 class Listener:
@@ -50,7 +49,7 @@ class Listener:
                 listener=listener,
                 address=str(address),
                 reason=(error.strerror or str(error)).lower(),
-                advice=f"{advice} {_HOW.format(listener=listener)}",
+                advice=f"{advice} {_how(listener)}",
             ) from error
         return cls(listener, Address(address.host, sockets[0].getsockname()[1]), sockets)
 
@@ -70,6 +69,13 @@ class Listener:
         self._servers, self.sockets = [], []
 
 
+def _how(listener: str) -> str:
+    """Where the address of a listener is set: one with a name is in its protocol's list."""
+    protocol, dot, _ = listener.partition(".")
+    where = f"in {protocol}.listeners" if dot else f"with --{listener} HOST:PORT"
+    return f"{where} (port 0 picks a free port)."
+
+
 def _resolve(listener: str, address: Address) -> list[tuple[socket.AddressFamily, str]]:
     try:
         found = socket.getaddrinfo(
@@ -80,7 +86,7 @@ def _resolve(listener: str, address: Address) -> list[tuple[socket.AddressFamily
             listener=listener,
             address=str(address),
             reason=f"unknown host ({error.strerror})",
-            advice=f"{_CHOOSE} {_HOW.format(listener=listener)}",
+            advice=f"{_CHOOSE} {_how(listener)}",
         ) from error
     return list(dict.fromkeys((family, str(where[0])) for family, _, _, _, where in found))
 

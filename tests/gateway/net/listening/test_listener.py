@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from rockgate.gateway.net.address import CLOSED, Address
-from rockgate.gateway.net.listener import Listener
+from rockgate.gateway.net.listening.listener import Listener
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.runtime.errors import BindError
 

@@ -1,0 +1,1 @@
+"""ACLs as Kafka's requests have them."""

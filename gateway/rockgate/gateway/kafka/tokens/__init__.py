@@ -1,0 +1,1 @@
+"""Delegation tokens as Kafka's requests have them."""

@@ -1,0 +1,1 @@
+"""What clients log in with, and what it costs them to fail."""

@@ -1,0 +1,1 @@
+"""Delegation tokens: credentials that act for a principal and expire."""

@@ -1,0 +1,1 @@
+"""TLS of every listener: certificates, their renewal, handshakes, and principals of clients."""
