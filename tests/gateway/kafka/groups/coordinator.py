@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator, Sequence
 from itertools import count
 from typing import Any, TypeVar, cast
 
 from tests.gateway.kafka.world import KafkaWorld, call
 
+from rockgate.gateway.kafka.configs.resources import ResourceType
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.embedded.progress import StoreProgress
 from rockgate.gateway.kafka.groups.config import GroupsConfig
+from rockgate.gateway.kafka.groups.consumer.assignment.topics import CatalogTopics
+from rockgate.gateway.kafka.groups.consumer.config import ConsumerGroupsConfig, Timings
+from rockgate.gateway.kafka.groups.consumer.coordinator import ConsumerGroups
+from rockgate.gateway.kafka.groups.consumer.migration import MigrationPolicy
 from rockgate.gateway.kafka.groups.expiry import Expiry
 from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.groups.other_kinds import OtherGroups
+from rockgate.gateway.kafka.groups.streams.config import StreamsGroupsConfig, StreamsTimings
+from rockgate.gateway.kafka.groups.streams.coordinator import StreamsGroups
+from rockgate.gateway.kafka.handlers.consumer_group_describe import ConsumerGroupDescribe
+from rockgate.gateway.kafka.handlers.consumer_group_heartbeat import ConsumerGroupHeartbeat
 from rockgate.gateway.kafka.handlers.delete_groups import DeleteGroups
 from rockgate.gateway.kafka.handlers.describe_groups import DescribeGroups
 from rockgate.gateway.kafka.handlers.heartbeat import Heartbeat
@@ -53,12 +63,18 @@ class Coordinator(KafkaWorld):
     """A world with groups. Its clocks are `hand` for members and `clock` for offsets."""
 
     groups_config = GroupsConfig()
+    streams_config = StreamsGroupsConfig(initial_delay_ms=0)
+    others: Sequence[OtherGroups] | None = None
+    """Coordinators of further protocols, instead of the server's."""
 
     def open(self) -> None:
         self.hand.timers.clear()
         super().open()
         ids = count(1)
         self.durability = Durability(self.store)
+        self.group_topics = CatalogTopics(StoreCatalog(self.store.topics, 1_000_000))
+        consumers = self.make_consumers(ids)
+        self.streams = self.make_streams()
         self.groups = Groups(
             config=self.groups_config,
             saved=self.folds.groups,
@@ -66,6 +82,8 @@ class Coordinator(KafkaWorld):
             durability=self.durability,
             new_id=lambda prefix: f"{prefix}-{self.store.epochs.current}-{next(ids)}",
             clock=self.hand,
+            consumers=consumers,
+            others=self.make_others() if self.others is None else self.others,
         )
         self.groups.load()
         self.expiry = Expiry(
@@ -76,9 +94,30 @@ class Coordinator(KafkaWorld):
             topics=self.store.topics,
             now_ms=self.clock.now_ms,
         )
+        self.handlers = self.make_handlers(consumers)
+
+    def make_consumers(self, ids: Iterator[int]) -> ConsumerGroups:
+        """The coordinator of the consumer protocol, over the store that was opened."""
+        configs = self.folds.configs
+        timings = Timings(
+            ConsumerGroupsConfig(),
+            self.groups_config,
+            lambda group: configs.of(ResourceType.GROUP, group),
+        )
+        return ConsumerGroups(
+            memory=self.folds.consumers,
+            topics=self.group_topics,
+            timing=timings.of,
+            policy=MigrationPolicy.BIDIRECTIONAL,
+            new_id=lambda prefix: f"{prefix}-{next(ids)}",
+        )
+
+    def make_handlers(self, consumers: ConsumerGroups) -> dict[str, Any]:
+        """The handlers of the requests about groups, by the name of the request."""
+        catalog = StoreCatalog(self.store.topics, 1_000_000)
         store, groups, durability = self.store, self.groups, self.durability
-        catalog, progress = StoreCatalog(store.topics, 1_000_000), StoreProgress(store.progress)
-        self.handlers: dict[str, Any] = {
+        progress = StoreProgress(store.progress)
+        return {
             "JoinGroup": JoinGroup(groups),
             "SyncGroup": SyncGroup(groups),
             "Heartbeat": Heartbeat(groups),
@@ -95,14 +134,30 @@ class Coordinator(KafkaWorld):
                 catalog=catalog,
                 progress=progress,
                 pending=self.folds.transactions.pending,
+                check=groups.check_fetch,
             ),
             "OffsetDelete": OffsetDelete(
                 catalog=catalog, progress=progress, groups=groups, durability=durability
             ),
+            "ConsumerGroupHeartbeat": ConsumerGroupHeartbeat(consumers, durability),
+            "ConsumerGroupDescribe": ConsumerGroupDescribe(groups, self.group_topics),
             "ListGroups": ListGroups(groups),
             "DescribeGroups": DescribeGroups(groups),
             "DeleteGroups": DeleteGroups(groups=groups, durability=durability),
         }
+
+    def make_streams(self) -> StreamsGroups:
+        configs = self.folds.configs
+        timings = StreamsTimings(
+            self.streams_config,
+            self.groups_config,
+            lambda group: configs.of(ResourceType.GROUP, group),
+        )
+        return StreamsGroups(memory=self.folds.streams, topics=self.group_topics, timing=timings.of)
+
+    def make_others(self) -> Sequence[OtherGroups]:
+        """The coordinators of further kinds, over the store that was opened."""
+        return [self.streams]
 
     # Requests
 

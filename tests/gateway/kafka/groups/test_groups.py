@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.gateway.kafka.groups.coordinator import Coordinator, code_of
@@ -14,6 +15,7 @@ from rockgate.gateway.kafka.groups.classic.events import GroupState
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import new_member_id
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.errors import StoreFull
 
 OK = ErrorCode.NONE
 
@@ -87,6 +89,56 @@ async def test_under_sync_flush_an_assignment_is_reported_when_it_is_on_disk() -
     assert not syncing.done()
     world.store.flush()
     assert (await syncing).assignment == b"all"
+
+
+async def answered(answer: Any) -> Any:
+    """An answer that is there at once, or later."""
+    return await answer if isinstance(answer, asyncio.Future) else answer
+
+
+async def test_no_member_gets_an_assignment_that_could_not_be_written() -> None:
+    world = Coordinator()
+    waiting = [world.send_join(), world.send_join()]
+    world.pass_time(7_000)
+    leader, other = [await each for each in waiting]
+    waits = world.sync("g", other, {})
+    world.store.appender.state_refusal = StoreFull("the disk is full")
+    synced = world.sync("g", leader, {leader.member_id: b"1", other.member_id: b"2"})
+    for answer in (synced, await waits):
+        assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert answer.assignment == b""
+    assert world.beat(leader) == ErrorCode.REBALANCE_IN_PROGRESS
+    world.store.appender.state_refusal = None
+    again = [world.send_join(member_id=each.member_id) for each in (other, leader)]
+    leader, other = [await answered(each) for each in reversed(again)]
+    assert (leader.generation_id, other.generation_id) == (2, 2)
+    world.sync("g", leader, {leader.member_id: b"1", other.member_id: b"2"})
+    assert world.sync("g", other, {}).assignment == b"2"
+
+
+async def test_after_a_restart_members_have_the_last_assignment_that_was_written() -> None:
+    world = Coordinator()
+    member = await world.member()
+    world.store.appender.state_refusal = StoreFull("the disk is full")
+    joined: Any = world.send_join(member_id=member.member_id)
+    assert joined.generation_id == 2
+    refused = world.sync("g", joined, {joined.member_id: b"other"})
+    assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    world.reopen()
+    assert world.beat(member) == OK
+    assert world.sync("g", member, {}).assignment == b"all"
+
+
+async def test_a_static_member_is_not_told_an_id_that_could_not_be_written() -> None:
+    world = Coordinator()
+    await world.member(instance="i", version=5)
+    world.store.appender.state_refusal = StoreFull("the disk is full")
+    refused: Any = world.send_join(instance="i", version=5)
+    assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert refused.member_id == ""
+    world.store.appender.state_refusal = None
+    back: Any = world.send_join(instance="i", version=5)
+    assert (back.error_code, back.generation_id) == (OK, 1)
 
 
 async def test_only_so_many_groups_have_members_at_a_time() -> None:

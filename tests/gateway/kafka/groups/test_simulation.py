@@ -33,8 +33,8 @@ from rockgate.gateway.kafka.groups.classic.events import (
 )
 from rockgate.gateway.kafka.groups.classic.group import ClassicGroup
 from rockgate.gateway.kafka.groups.classic.group_record import pack, unpack
+from rockgate.gateway.kafka.groups.classic.memory import saved_of
 from rockgate.gateway.kafka.groups.config import GroupsConfig
-from rockgate.gateway.kafka.groups.groups import saved_of
 from rockgate.protocol.kafka.errors import ErrorCode
 
 PARTITIONS = 12
@@ -90,7 +90,7 @@ class Simulated:
         config = GroupsConfig()
         self.group = ClassicGroup(config, lambda prefix: f"{prefix}-{next(self.ids)}")
         if self.saved:
-            self.carry_out(self.group.restore(unpack(self.saved), self.now_ms))
+            self.carry_out(self.group.restore(unpack(self.saved), self.now_ms, is_changed=False))
 
     def restart(self) -> None:
         """What was not written down is lost, and so is every connection."""

@@ -97,7 +97,7 @@ class Expiry:
             return True
         if self._groups_at is not None:
             next_at, found = self._saved.page(self._groups_at, PAGE_COUNT)
-            self._saved.remove([name for name in found if self._is_nothing(name)])
+            self._groups.forget([name for name in found if self._is_nothing(name)])
             self._groups_at = next_at
             if self._groups_at is not None:
                 return True

@@ -13,14 +13,14 @@ thousand byte strings.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from typing import Any, Final
 
 import msgspec
 
 from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup, pack, unpack
-from rockgate.gateway.kafka.groups.memory import Record
+from rockgate.gateway.kafka.groups.classic.memory import Record
 from rockgate.store.api.folds import (
     CHANGE_SIZE_MAX,
     Change,
@@ -82,6 +82,8 @@ class SavedGroups:
         self._slice_places = slice_places
         self._by_name: dict[str, _GroupItem] = {}
         self._roster: Roster[_GroupItem] = Roster()
+        self.on_changed: list[Callable[[str], None]] = []
+        """Called with the name of a group that was saved or removed."""
 
     # Reading
 
@@ -154,12 +156,18 @@ class SavedGroups:
         if kind is GroupChangeKind.SAVE:
             name, data = value
             self._put(name, _HEAD.pack(change.position, change.store_ms) + data)
+            self._changed(name)
             return
         for name in value:
+            self._changed(name)
             held = self._by_name.get(name)
             if held is not None and held.position < change.position:
                 self._roster.remove(held.place)
                 del self._by_name[name]
+
+    def _changed(self, name: str) -> None:
+        for callback in self.on_changed:
+            callback(name)
 
     def _put(self, name: str, data: bytes) -> None:
         held = self._by_name.get(name)

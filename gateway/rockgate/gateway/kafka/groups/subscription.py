@@ -11,7 +11,7 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from rockgate.gateway.kafka.groups.groups import GroupView
+    from rockgate.gateway.kafka.groups.view import GroupView
 
 CONSUMER: Final = "consumer"
 _HEAD: Final = struct.Struct(">hi")
@@ -45,6 +45,8 @@ def subscribed(view: GroupView) -> frozenset[str] | None:
     """The topics that a group reads; None if that is unknown for some members."""
     if view.state.value == "Empty":
         return frozenset()
+    if view.topics is not None:
+        return view.topics()
     if view.protocol_type != CONSUMER:
         return None
     found: set[str] = set()

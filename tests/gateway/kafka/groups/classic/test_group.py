@@ -11,11 +11,11 @@ from tests.gateway.kafka.groups.bench import (
     Bench,
 )
 
-from rockgate.gateway.kafka.groups.classic.events import Finish, GroupState
+from rockgate.gateway.kafka.groups.classic.events import Finish, GroupState, Unsaved
 from rockgate.gateway.kafka.groups.classic.group import NEW_MEMBER_MS
 from rockgate.gateway.kafka.groups.classic.group_record import pack, unpack
+from rockgate.gateway.kafka.groups.classic.memory import saved_of
 from rockgate.gateway.kafka.groups.config import GroupsConfig
-from rockgate.gateway.kafka.groups.groups import saved_of
 from rockgate.protocol.kafka.errors import ErrorCode
 
 OK = ErrorCode.NONE
@@ -530,7 +530,7 @@ def test_a_group_that_was_written_down_continues_as_if_nothing_had_been() -> Non
     leader, static = bench.stable(None, "i")
     saved = unpack(pack(saved_of(bench.group)))
     back = Bench()
-    for effect in back.group.restore(saved, back.now_ms):
+    for effect in back.group.restore(saved, back.now_ms, is_changed=False):
         back.wake_ms = effect.at_ms  # type: ignore[union-attr]
     assert back.beat(leader, 1) == OK
     assert back.commit(static, 1, "i") == OK
@@ -539,6 +539,20 @@ def test_a_group_that_was_written_down_continues_as_if_nothing_had_been() -> Non
     back.advance(SESSION_MS)
     assert back.group.is_idle
     assert back.group.generation == 2
+
+
+def test_when_assignments_were_not_written_down_all_have_those_before_and_join_again() -> None:
+    bench = Bench()
+    leader, other = bench.stable(None, None)
+    joining = [bench.send_join(leader), bench.send_join(other)]
+    assert [bench.joined(each).generation for each in joining] == [2, 2]
+    bench.send_sync(leader, {leader: b"new", other: b"new"})
+    bench.happen(Unsaved({leader: b"1", other: b"2"}))
+    assert bench.group.state is GroupState.PREPARING
+    assert [member.assignment for member in bench.group.members] == [b"1", b"2"]
+    assert bench.beat(leader) is REBALANCE
+    joining = [bench.send_join(other), bench.send_join(leader)]
+    assert [bench.joined(each).generation for each in joining] == [3, 3]
 
 
 def test_a_group_too_large_to_be_written_down_keeps_its_generation() -> None:

@@ -25,6 +25,12 @@ class GroupState(Enum):
     PREPARING = "PreparingRebalance"
     COMPLETING = "CompletingRebalance"
     STABLE = "Stable"
+    ASSIGNING = "Assigning"
+    """Of a consumer group: members, subscriptions or topics changed since the last target."""
+    RECONCILING = "Reconciling"
+    """Of a consumer group: members are on the way to their target."""
+    NOT_READY = "NotReady"
+    """Of a streams group: topics that it needs are not there, or not with the right partitions."""
 
 
 # Events
@@ -80,6 +86,8 @@ class Commit:
     generation: int
     member_id: str
     instance_id: str | None
+    version: int = 9
+    """Of OffsetCommit; from 9 on a generation may be the epoch of a member."""
 
 
 class Leaver(NamedTuple):
@@ -104,10 +112,20 @@ class Wake:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The server stops: every waiter is answered."""
+    """The server stops, or the group is another's from now on: every waiter is answered."""
+
+    code: ErrorCode = ErrorCode.NOT_COORDINATOR
 
 
-Event: TypeAlias = Join | Sync | MemberHeartbeat | Commit | Leave | Wake | Finish
+@dataclass(frozen=True, slots=True)
+class Unsaved:
+    """The assignments of a generation could not be saved, so no member gets them."""
+
+    former: Mapping[str, bytes]
+    """What each member had before them."""
+
+
+Event: TypeAlias = Join | Sync | MemberHeartbeat | Commit | Leave | Wake | Finish | Unsaved
 
 
 # Responses
@@ -166,7 +184,10 @@ class Arm(NamedTuple):
 
 
 class Save(NamedTuple):
-    """Save the group, before any reply of the same event is sent."""
+    """Save the group, before any reply of the same event is sent; `Unsaved` if that fails."""
+
+    former: Mapping[str, bytes] | None = None
+    """If there are new assignments, those before."""
 
 
 Effect: TypeAlias = Reply | Arm | Save
@@ -192,9 +213,9 @@ class Outbox:
         """Respond to a waiter."""
         self.effects.append(Reply(waiter, answer))
 
-    def save(self) -> None:
-        """Save the group."""
-        self.effects.append(Save())
+    def save(self, former: Mapping[str, bytes] | None = None) -> None:
+        """Save the group, perhaps with new assignments."""
+        self.effects.append(Save(former))
 
     def arm(self, at_ms: int) -> None:
         """Wake the group at this time, unless an earlier one is set."""

@@ -19,6 +19,7 @@ docs/internals/groups.md specifies it.
     heartbeat      unknown member  rebalance …          ok                    ok
     commit         ok from outside ok for members       rebalance …           ok for members
     leave, death   unknown member  maybe → COMPLETING   → PREPARING           → PREPARING
+    unsaved                                                                   → PREPARING
 
 Invariants
 - A generation has one assignment, and generations only grow.
@@ -64,7 +65,7 @@ class ClassicGroup:
         self._now_ms = 0
         self._out = Outbox()
 
-    def restore(self, saved: SavedGroup, now_ms: int) -> list[events.Effect]:
+    def restore(self, saved: SavedGroup, now_ms: int, *, is_changed: bool) -> list[events.Effect]:
         """Restore the saved group, before any other event; every session starts over."""
         self._now_ms = now_ms
         effects = self._out.begin(is_woken=True)
@@ -76,6 +77,8 @@ class ClassicGroup:
         if self.members:
             self.state, self.protocol_name = GroupState.STABLE, saved.protocol_name
             self.members.leader = saved.leader
+            if is_changed:
+                self._changed()
         return effects
 
     @property
@@ -99,16 +102,19 @@ class ClassicGroup:
             self._leave(event)
         elif isinstance(event, events.Wake):
             self._wake()
+        elif isinstance(event, events.Unsaved):
+            self.members.assign(event.former)
+            self._changed()
         else:
-            self._finish()
+            for member in self.members:
+                self._end_waits(member, event.code)
         return effects
 
     # Joining
 
     def _join(self, join: Join) -> None:
         member_id = join.member_id
-        code = self._check_join(join)
-        if code:
+        if code := self._check_join(join):
             self._out.reply(join.waiter, Joined(code, member_id))
         elif not member_id:
             self._join_first(join)
@@ -197,8 +203,7 @@ class ClassicGroup:
         self._changed()
 
     def _await_join(self, member: Member, waiter: events.Waiter) -> None:
-        before = self.members.begin_join(member, waiter)
-        if before is not None:
+        if (before := self.members.begin_join(member, waiter)) is not None:
             self._out.reply(before, Joined(ErrorCode.REBALANCE_IN_PROGRESS, member.id))
 
     def _changed(self) -> None:
@@ -270,8 +275,7 @@ class ClassicGroup:
     # Syncing
 
     def _sync(self, sync: Sync) -> None:
-        code = self._check_sync(sync)
-        if code:
+        if code := self._check_sync(sync):
             self._out.reply(sync.waiter, events.Synced(code))
             return
         member = self.members.get(sync.member_id)
@@ -284,9 +288,8 @@ class ClassicGroup:
             self._out.reply(member.sync, events.Synced(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync = sync.waiter
         if member.id == self.members.leader:
-            self.members.assign(sync.assignments)
             self.state = GroupState.STABLE
-            self._out.save()
+            self._out.save(self.members.assign(sync.assignments))
             self._end_syncs(_OK)
 
     def _check_sync(self, sync: Sync) -> ErrorCode:
@@ -372,10 +375,6 @@ class ClassicGroup:
         self._out.arm(min((m.deadline_ms for m in members if m.is_watched), default=NEVER_MS))
         self._out.arm(min(self.pending.values(), default=NEVER_MS))
         self._out.arm(min(join_window.until_ms, self._sync_until_ms))
-
-    def _finish(self) -> None:
-        for member in self.members:
-            self._end_waits(member, ErrorCode.NOT_COORDINATOR)
 
     def _check(self, event: Sync | events.MemberHeartbeat | events.Commit) -> ErrorCode:
         code = self.members.check(event.member_id, event.instance_id)

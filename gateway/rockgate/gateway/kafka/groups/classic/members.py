@@ -201,10 +201,12 @@ class Members:
         order = [name for name, _ in self._by_id[self.leader].protocols if name in votes]
         return max(order, key=lambda name: votes[name])
 
-    def assign(self, assignments: Mapping[str, bytes]) -> None:
-        """Set each member's assignment from the leader; empty for those that it omitted."""
+    def assign(self, assignments: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Set each member's assignment, empty for those omitted; returns those before."""
+        former = {member.id: member.assignment for member in self._by_id.values()}
         for member in self._by_id.values():
             member.assignment = assignments.get(member.id, b"")
+        return former
 
     # Joining
 

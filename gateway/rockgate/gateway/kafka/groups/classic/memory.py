@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup
+from rockgate.gateway.kafka.groups.classic.events import GroupState
+from rockgate.gateway.kafka.groups.classic.group import ClassicGroup
+from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup, SavedMember
 
 
 class Record(NamedTuple):
@@ -34,3 +36,17 @@ class GroupMemory(Protocol):
     def remove(self, names: Iterable[str]) -> None:
         """Delete groups."""
         ...
+
+
+def saved_of(group: ClassicGroup) -> SavedGroup:
+    """The saved record of a group."""
+    if group.state is not GroupState.STABLE:
+        return SavedGroup(CLASSIC, group.generation, group.protocol_type)
+    return SavedGroup(
+        CLASSIC,
+        group.generation,
+        group.protocol_type,
+        group.protocol_name,
+        group.members.leader,
+        tuple(SavedMember.of(member) for member in group.members),
+    )

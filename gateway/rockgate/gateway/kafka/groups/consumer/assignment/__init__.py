@@ -1,0 +1,1 @@
+"""What the members of a consumer group are to read: their topics, and who gets which partitions."""

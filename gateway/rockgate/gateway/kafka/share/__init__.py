@@ -1,0 +1,1 @@
+"""Records of share groups (KIP-932): acquired for a time, and acknowledged."""
