@@ -1,0 +1,1 @@
+"""What compaction drops: the records of both wires, by key."""
