@@ -1,0 +1,1 @@
+"""Assembles a gateway to a RocketMQ cluster, which has no store."""

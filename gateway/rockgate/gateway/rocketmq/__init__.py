@@ -1,0 +1,1 @@
+"""Kafka's wire over an Apache RocketMQ cluster: no store, only other servers."""

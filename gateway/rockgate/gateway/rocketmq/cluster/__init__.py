@@ -1,0 +1,1 @@
+"""All that has a socket: brokers and name servers of the cluster."""

@@ -1,0 +1,1 @@
+"""Which gateways there are, and which of them serves what."""

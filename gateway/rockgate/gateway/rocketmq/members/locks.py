@@ -1,0 +1,87 @@
+"""Locks at brokers (41, 42): they outlive the connection of their holder, for 60 s unless renewed.
+
+A lock is a message queue of the gateways' group. Brokers do not say who holds one, and unlock in
+the name of any client that is given: so a successor frees what a gateway held that the same broker
+no longer lists.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from rockgate.gateway.rocketmq.cluster.brokers import Brokers, QueueName, checked
+from rockgate.gateway.rocketmq.cluster.errors import BrokerLost
+from rockgate.gateway.rocketmq.members.gateways import GROUP, Gateway
+from rockgate.protocol.remoting import javajson
+from rockgate.protocol.remoting.bodies.queues import LockBody, LockedBody, MessageQueue
+from rockgate.protocol.remoting.codes import RequestCode
+from rockgate.protocol.remoting.errors import MalformedRequest
+
+LOCK_S: Final = 60.0
+"""How long brokers keep a lock that is not renewed."""
+RENEW_S: Final = 20.0
+ANSWER_S: Final = 4.0
+SIZE_MAX: Final = 4 << 20
+
+log = logging.getLogger(__name__)
+
+
+class BrokerLocks:
+    """The locks of one gateway."""
+
+    def __init__(self, me: Gateway, brokers: Brokers) -> None:
+        self._me = me
+        self._brokers = brokers
+
+    async def lock(self, broker: str, queues: Collection[QueueName]) -> set[QueueName]:
+        """Lock queues or renew their locks; those that are held now. BrokerError on failure."""
+        body = javajson.encode(_body(self._me, queues))
+        answer = checked(
+            await self._brokers.ask(
+                broker, RequestCode.LOCK_BATCH_MQ, None, body, timeout_s=ANSWER_S
+            )
+        )
+        try:
+            found = javajson.decode(answer.body, LockedBody, "41", size_max=SIZE_MAX)
+        except MalformedRequest as wrong:
+            raise BrokerLost(f"cannot decode the answer: {wrong.reason}") from None
+        held = {
+            QueueName(each.topic, each.broker_name, each.queue_id) for each in found.lock_ok_mq_set
+        }
+        return held & set(queues)
+
+    async def unlock(
+        self, broker: str, queues: Collection[QueueName], holder: Gateway | None = None
+    ) -> None:
+        """Unlock queues, in the name of another gateway if one is given."""
+        body = javajson.encode(_body(holder or self._me, queues))
+        code = RequestCode.UNLOCK_BATCH_MQ
+        checked(await self._brokers.ask(broker, code, None, body, timeout_s=ANSWER_S))
+
+    async def take_over(
+        self, broker: str, queues: Collection[QueueName], gone: Sequence[Gateway]
+    ) -> set[QueueName]:
+        """Lock queues, also those that gateways hold whom the broker no longer lists."""
+        held = await self.lock(broker, queues)
+        left = set(queues) - held
+        if left and gone:
+            for each in gone:
+                await self.unlock(broker, left, each)
+            more = await self.lock(broker, left)
+            if more:
+                log.info("freed %d locks at broker %s of gateways that are gone", len(more), broker)
+            held |= more
+        return held
+
+
+def _body(holder: Gateway, queues: Collection[QueueName]) -> LockBody:
+    return LockBody(
+        client_id=holder.client_id,
+        consumer_group=GROUP,
+        mq_set=[
+            MessageQueue(broker_name=each.broker, queue_id=each.queue_id, topic=each.topic)
+            for each in queues
+        ],
+    )

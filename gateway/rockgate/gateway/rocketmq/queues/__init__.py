@@ -1,0 +1,1 @@
+"""The data path: one writer and one reader for each queue."""

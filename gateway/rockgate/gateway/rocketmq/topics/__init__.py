@@ -1,0 +1,1 @@
+"""Topics of the cluster, and the tables that number their partitions."""
