@@ -11,6 +11,7 @@ from rockgate.gateway.net.budget import Budget
 from rockgate.gateway.net.limits import Limits
 from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 from rockgate.gateway.net.stream import Stream
+from rockgate.gateway.security.principal import Principal
 
 S = TypeVar("S", bound="Stream[Any, Any]")
 
@@ -56,6 +57,7 @@ class MemoryTransport(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__({"sockname": ("127.0.0.1", 9092), "peername": ("10.0.0.1", 50000)})
+        self.certificate: Mapping[str, Any] | None = None
         self.session: asyncio.BufferedProtocol | None = None
         self.unread = bytearray()
         self.writes = 0
@@ -64,6 +66,9 @@ class MemoryTransport(asyncio.Transport):
         self.is_paused = False
         self.is_closed = False
         self.is_lost = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self.certificate if name == "peercert" else super().get_extra_info(name, default)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         assert high is not None
@@ -138,11 +143,25 @@ class Registry(Generic[S]):
     def __init__(self) -> None:
         self.sessions: set[S] = set()
         self.has_room = True
+        self.seconds_max = 10.0
+        self.users: list[str] = []
+        """Whom sessions have authenticated as; none is let in without `has_room`."""
+        self.principal: Principal | None = None
+        """Whom a certificate names."""
 
     def opened(self, session: S) -> bool:
         if self.has_room:
             self.sessions.add(session)
         return self.has_room
+
+    def entered(self, session: S, user: str) -> bool:
+        self.users.append(user)
+        return self.has_room
+
+    def identify(self, certificate: Mapping[str, Any], host: str, listener: str) -> Principal:
+        if self.principal is None:
+            raise ValueError("no rule matches")
+        return self.principal
 
     def lost(self, session: S) -> None:
         self.sessions.discard(session)
@@ -190,6 +209,7 @@ class Line(ABC, Generic[S]):
         limits: Limits = LIMITS,
         budget: Budget | None = None,
         clock: HandClock | None = None,
+        **more: Any,
     ) -> None:
         self.clock = clock or HandClock()
         self.registry: Registry[S] = Registry()
@@ -203,6 +223,7 @@ class Line(ABC, Generic[S]):
                 "sessions": self.registry,
                 "clock": self.clock,
                 "receiving": ReceiveBuffer(),
+                **more,
             }
         )
         self.transport.session = self.session

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Self
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli")
+ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli", "console")
 LISTENERS = ("kafka", "remoting", "namesrv", "http")
 START_SECONDS_MAX = 90.0
 STOP_SECONDS_MAX = 90.0

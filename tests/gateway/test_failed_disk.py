@@ -23,10 +23,17 @@ from rockgate.protocol.kafka.records.record import Record, build_batch
 from rockgate.protocol.remoting.codes import ResponseCode
 
 STEPS = (
-    *("epoch", "progress", "checkpoint", "keys", "retention", "snapshot"),
+    *("epoch", "progress", "compaction", "checkpoint", "keys", "retention", "snapshot"),
     *("producers", "deadlines", "markers", "record-delays"),
     *("clients", "locks", "checks", "brokers", "pop-expiry", "pop-progress", "pop-clock"),
-    "statistics",
+    *(
+        "slow-groups",
+        "share-sessions",
+        "share-locks",
+        "statistics",
+        "delegation-tokens",
+        "internal-topics",
+    ),
 )
 """Everything that a server does now and then, each contained by its name."""
 

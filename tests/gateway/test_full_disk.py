@@ -68,6 +68,7 @@ def filling(tmp_path: Path) -> Iterator[Filling]:
         yield made
 
 
+@pytest.mark.row("PUT-3")
 def test_a_full_disk_refuses_what_writes_over_restarts_and_continues_by_itself(
     filling: Filling,
 ) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
+from tests.gateway.kafka.client_metrics.subscribing import subscribe
+from tests.gateway.kafka.raw import RawClient
 from tests.gateway.remoting.client import Client, messages
 from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
@@ -22,8 +24,12 @@ Samples = dict[str, dict[tuple[str, ...], float]]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     with RunningServer(
-        tmp_path_factory.mktemp("metrics"), settings=["store.flush=sync"], rocketmq=True
+        tmp_path_factory.mktemp("metrics"),
+        settings=["store.flush=sync", "client_metrics.enabled=true"],
+        rocketmq=True,
     ) as running:
+        with RawClient(running) as raw:
+            subscribe(raw, "all", metrics="*", **{"interval.ms": "200"})
         producer = Producer({"bootstrap.servers": running.bootstrap})
         for number in range(COUNT):
             producer.produce(TOPIC, b"x" * 100, partition=0, key=str(number))
@@ -41,6 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         consumer.commit(offsets=[TopicPartition(TOPIC, 0, 3)], asynchronous=False)
         consumer.close()
         use_rocketmq(running)
+        wait_until(lambda: "rockgate_client_metric" in scrape(running), "a client has pushed")
         yield running
         running.stop_cleanly()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -217,6 +219,139 @@ def test_while_appends_wait_sends_are_refused_and_everything_else_continues(
     assert "Traceback" not in server.log
     kafka.socket.close()
     broker.socket.close()
+
+
+def test_a_broker_whose_disk_is_stuck_reports_it_and_the_sends_that_wait(tmp_path: Path) -> None:
+    made = Sticking(tmp_path, "overload.send_wait_ms_max=60s", "overload.busy_ms_min=60s")
+
+    def figures(client: Client) -> dict[str, int]:
+        table = json.loads(bytes(client.ask(28).body))["table"]
+        names = (
+            "pageCacheLockTimeMills",
+            "sendThreadPoolQueueSize",
+            "sendThreadPoolQueueHeadWaitTimeMills",
+        )
+        return {name: int(table[name]) for name in names}
+
+    with made.server as server:
+        broker, asking = Client(server.address("remoting")), Client(server.address("remoting"))
+        assert broker.publish("shop").code == ResponseCode.SUCCESS
+        assert figures(asking)["pageCacheLockTimeMills"] == 0
+        made.stick()
+        sends = [broker.begin_publish("shop", bytes(64 << 10)) for _ in range(40)]
+        wait_until(lambda: figures(asking)["sendThreadPoolQueueSize"] > 0, "sends wait")
+        wait_until(lambda: figures(asking)["pageCacheLockTimeMills"] > 100, "it is stuck")
+        assert figures(asking)["sendThreadPoolQueueHeadWaitTimeMills"] > 0
+        made.free()
+        assert {broker.answer(each).code for each in sends} == {ResponseCode.SUCCESS}
+        assert figures(asking)["pageCacheLockTimeMills"] == 0
+        assert figures(asking)["sendThreadPoolQueueSize"] == 0
+        broker.socket.close()
+        asking.socket.close()
+
+
+class Bystanders(threading.Thread):
+    """Clients of both listeners that pull, beat and commit, and how long each of that took."""
+
+    def __init__(self, server: RunningServer) -> None:
+        super().__init__(daemon=True)
+        self._broker, self._kafka = Client(server.address("remoting")), RawClient(server)
+        self._is_over = threading.Event()
+        self.rounds = 0
+        self.seconds_max: dict[str, float] = {}
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        broker, kafka = self._broker, self._kafka
+        acts: dict[str, Callable[[], object]] = {
+            "pull": lambda: messages(broker.pull("shop")),
+            "heartbeat": lambda: broker.heartbeat("me", "group", "shop"),
+            "fetch": lambda: fetch(kafka),
+            "Kafka's heartbeat": lambda: beat(kafka),
+            "Kafka's commit": lambda: commit(kafka),
+        }
+        try:
+            while not self._is_over.is_set():
+                for name, act in acts.items():
+                    began = time.monotonic()
+                    act()
+                    took = time.monotonic() - began
+                    self.seconds_max[name] = max(took, self.seconds_max.get(name, 0.0))
+                self.rounds += 1
+        except Exception as error:  # noqa: BLE001  # the test has it
+            self.error = error
+
+    def end(self) -> None:
+        self._is_over.set()
+        self.join()
+        self._broker.socket.close()
+        self._kafka.socket.close()
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.mark.row("F-02")
+@pytest.mark.row("PUT-6")
+def test_sends_beyond_the_bound_are_refused_at_once_while_others_are_served(tmp_path: Path) -> None:
+    bound, burst = 32, 25
+    patient = ("overload.send_wait_ms_max=60s", "overload.busy_ms_min=60s")
+    made = Sticking(tmp_path, f"overload.send_in_flight_max={bound}", *patient)
+    with made.server as server, RawClient(server) as kafka:
+        create(kafka)
+        assert offset_of(produce(kafka)) == 0
+        clients = [Client(server.address("remoting")) for _ in range(8)]
+        assert clients[0].publish("shop", b"first").code == ResponseCode.SUCCESS
+        made.stick()
+        others = Bystanders(server)
+        others.start()
+        sends = [
+            (client, body, client.begin_publish("shop", body))
+            for number in range(burst)
+            for client, body in ((each, os.urandom(64 << 10)) for each in clients)
+        ]
+        wait_until(lambda: made.metric("rockgate_remoting_sends_waiting") == bound, "sends wait")
+        probe = Client(server.address("remoting"))
+        for _ in range(20):
+            began = time.monotonic()
+            refused = probe.publish("shop")
+            assert time.monotonic() - began < PROMPTLY_S
+            assert (refused.code, (refused.remark or "")[:10]) == (BUSY, "[OVERLOAD]")
+        seen = others.rounds
+        wait_until(lambda: others.rounds > seen + 5 or others.error, "others are served")
+        assert made.metric("rockgate_remoting_sends_waiting") == bound, "and sends wait on"
+        made.free()
+        answers = [(body, client.answer(opaque)) for client, body, opaque in sends]
+        others.end()
+        assert max(others.seconds_max.values()) < PROMPTLY_S, others.seconds_max
+        stored = {body for body, answer in answers if answer.code == ResponseCode.SUCCESS}
+        refusals = {answer.remark for body, answer in answers if body not in stored}
+        assert refusals == {"[OVERLOAD]system busy, start flow control for a while"}
+        assert bound <= len(stored) < len(sends) // 2
+        found: list[bytes] = []
+        while more := messages(probe.pull("shop", len(found))):
+            found += [message.body for message in more]
+        assert (found[0], set(found[1:])) == (b"first", stored), "those and no others"
+        assert len(found) == len(stored) + 1
+        for each in (*clients, probe):
+            each.socket.close()
+
+
+@pytest.mark.row("F-04")
+def test_the_time_that_sends_may_wait_is_changed_while_the_server_runs(tmp_path: Path) -> None:
+    made = Sticking(tmp_path, "overload.send_wait_ms_max=60s", "overload.busy_ms_min=60s")
+    with made.server as server:
+        broker, admin = Client(server.address("remoting")), Client(server.address("remoting"))
+        assert broker.publish("shop").code == ResponseCode.SUCCESS
+        made.stick()
+        sends = [broker.begin_publish("shop", bytes(64 << 10)) for _ in range(40)]
+        wait_until(lambda: made.metric("rockgate_remoting_sends_waiting") > 0, "sends wait")
+        assert admin.ask(25, {}, b"waitTimeMillsInSendQueue=100\n").code == 0
+        remarks = {broker.answer(each).remark or "stored" for each in sends}
+        assert {each.partition("]")[0] for each in remarks} >= {"[TIMEOUT_CLEAN_QUEUE"}
+        assert made.metric("rockgate_store_stalled") == 1, "the disk is as it was"
+        made.free()
+        broker.socket.close()
+        admin.socket.close()
 
 
 @pytest.mark.row("F-04")

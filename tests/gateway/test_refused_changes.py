@@ -16,12 +16,21 @@ from tests.gateway.kafka.transactions.ledger import Ledger
 from tests.gateway.remoting.halfworld import SYSTEM
 from tests.gateway.remoting.world import FakeCaller, send_header
 
-from rockgate.gateway.compose.remoting_services import RemotingFolds
+from rockgate.gateway.compose.remoting.services import RemotingFolds
 from rockgate.gateway.kafka.groups.classic.group_record import CLASSIC, SavedGroup
 from rockgate.gateway.kafka.request.errors import RequestError, code_of
 from rockgate.gateway.kafka.transactions.transaction import Offset, Transaction
 from rockgate.gateway.remoting.messages.halves import Halves
 from rockgate.gateway.remoting.messages.sender import Incoming
+from rockgate.gateway.security.delegation.token import Token
+from rockgate.gateway.security.grants import (
+    AclOperation,
+    AclResourceType,
+    Grant,
+    PatternType,
+    Permission,
+)
+from rockgate.gateway.security.users import User
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import pack_properties
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -60,6 +69,9 @@ class Everything(Ledger):
         self.folds.configs.put(32, {"group": {"consumer.session.timeout.ms": "1000"}})
         self.folds.quotas.put({(("user", "a"),): {"producer_byte_rate": 5.0}})
         self.remoting.settings.set(SubscriptionGroupConfig(group_name="group"))
+        self.security.users.put({"alice": User(sealed=b"x")})
+        self.security.grants.add([_grant("orders")])
+        self.security.tokens.put("id", _token("alice"))
         while self.folds.producers.new_id() % 1_000 != 999:
             """Use the block up: the next id takes another."""
         self.half: int = self.prepare()
@@ -156,6 +168,32 @@ def _new(name: str) -> NewTopic:
     return NewTopic(name=name, queue_count=1)
 
 
+def _grant(name: str) -> Grant:
+    return Grant(
+        AclResourceType.TOPIC,
+        name,
+        PatternType.LITERAL,
+        "User:alice",
+        "*",
+        AclOperation.READ,
+        Permission.ALLOW,
+    )
+
+
+def _token(name: str, expires_ms: int = 5) -> Token:
+    owner = f"User:{name}"
+    return Token(
+        owner=owner,
+        requester=owner,
+        renewers=[],
+        issued_ms=1,
+        expires_ms=expires_ms,
+        ends_ms=9,
+        digest=name.encode(),
+        is_of_user=False,
+    )
+
+
 ACTS: dict[str, Callable[[Everything], Any]] = {
     "create": lambda w: w.store.topics.create_many([_new("a"), _new("b")]) and None,
     "delete": lambda w: w.store.topics.delete([w.get("gone")]),
@@ -177,6 +215,12 @@ ACTS: dict[str, Callable[[Everything], Any]] = {
         SubscriptionGroupConfig(group_name="group", retry_max_times=3)
     ),
     "remove settings": lambda w: w.remoting.settings.remove("group"),
+    "user": lambda w: w.security.users.put({"alice": None, "bob": User(sealed=b"y")}),
+    "grant": lambda w: w.security.grants.add([_grant("more")]),
+    "token": lambda w: w.security.tokens.put("more", _token("bob")),
+    "renew token": lambda w: w.security.tokens.put("id", _token("alice", expires_ms=9)),
+    "remove token": lambda w: w.security.tokens.remove(["id"]),
+    "remove grant": lambda w: w.security.grants.remove([_grant("orders")]),
     "init new": lambda w: w.coordinator.init("fresh", 1_000, None),
     "init again": lambda w: w.coordinator.init("other", 1_000, None),
     "init ongoing": lambda w: w.coordinator.init("tx", 1_000, None),

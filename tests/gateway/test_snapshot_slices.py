@@ -15,11 +15,20 @@ import msgspec
 import pytest
 from tests.world import World
 
-from rockgate.gateway.compose.kafka import KafkaFolds
-from rockgate.gateway.compose.remoting_services import RemotingFolds
+from rockgate.gateway.compose.folds import server_folds
 from rockgate.gateway.kafka.configs import stored
 from rockgate.gateway.kafka.groups import fold as groups
 from rockgate.gateway.kafka.groups.classic.group_record import SAVED_SIZE_MAX
+from rockgate.gateway.kafka.groups.consumer import records as consumer_records
+from rockgate.gateway.kafka.groups.consumer.classic_members import (
+    PROTOCOLS_BYTES_MAX,
+    SUBSCRIPTION_BYTES_MAX,
+)
+from rockgate.gateway.kafka.groups.share import member as share_members_of
+from rockgate.gateway.kafka.groups.streams import records as streams_records
+from rockgate.gateway.kafka.groups.streams.topology import TOPOLOGY_BYTES_MAX
+from rockgate.gateway.kafka.handlers.share_group_heartbeat import NAMES_BYTES_MAX
+from rockgate.gateway.kafka.internal_topics import writer as internal_writer
 from rockgate.gateway.kafka.produce import producers
 from rockgate.gateway.kafka.quotas import stored as quotas
 from rockgate.gateway.kafka.quotas.entities import NAME_CHARS_MAX
@@ -31,6 +40,8 @@ from rockgate.gateway.remoting.groups import forbidden
 from rockgate.gateway.remoting.groups import settings as groupsettings
 from rockgate.gateway.remoting.pop import assignment
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
+from rockgate.gateway.security import stored_grants, users
+from rockgate.gateway.security.delegation import stored_tokens
 from rockgate.gateway.visibility import empty_offsets as emptyoffsets
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.records.batch import BatchHeader
@@ -50,6 +61,7 @@ from rockgate.store.progress.records import (
 from rockgate.store.state.epochs import TOPIC as EPOCHS
 from rockgate.store.state.epochs import Epochs
 from rockgate.store.state.fold import CHANGE_SIZE_MAX, Change, Fold, Journal
+from rockgate.store.state.keyed import KeyedFold
 from rockgate.store.state.snapshot_slices import SLICE_BYTES
 from rockgate.store.state.topicchanges import (
     CONFIG_SIZE_MAX,
@@ -62,11 +74,16 @@ from rockgate.store.state.topicchanges import (
 )
 from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
+from rockgate.store.upkeep.compaction import cleaned
 
 LONG: Final = (1 << 62) - 1
 OVERHEAD: Final = 64
 """A slice's own bytes around its items."""
 SECONDS_MAX: Final = 0.02
+MEMBER_SIZE_MAX: Final = PROTOCOLS_BYTES_MAX + SUBSCRIPTION_BYTES_MAX + 8_192
+"""What a member of a consumer group may be written with."""
+STREAMS_MEMBER_SIZE_MAX: Final = 200_000
+"""What a member of a streams group may say about itself: tags and ids, in bytes."""
 
 pack = msgspec.msgpack.encode
 Bodies = Iterable[tuple[bytes, bytes]]
@@ -193,6 +210,45 @@ def unstable(fold: Any) -> Bodies:
     return []
 
 
+def consumer_members(fold: Any) -> Bodies:
+    """One member with as many topics and protocols as it may have, and many small ones."""
+    runs = {bytes(16): [(2 * at, 1, at) for at in range(50_000)]}
+    kind = consumer_records.RecordKind
+    group = name(0, GROUP_SIZE_MAX)
+    largest = {
+        kind.MEMBER: bytes(MEMBER_SIZE_MAX),
+        kind.TARGET: pack(runs),
+        kind.CURRENT: pack(runs),
+    }
+    for each, data in largest.items():
+        yield consumer_records.TOPIC, fold.change({(group, each, name(0, GROUP_SIZE_MAX)): data})
+    for number in range(2_000):
+        yield (
+            consumer_records.TOPIC,
+            fold.change({(group, kind.MEMBER, name(number, 255)): bytes(500)}),
+        )
+
+
+def streams_members(fold: Any) -> Bodies:
+    """A topology and a member as large as they may be, and many small ones."""
+    runs = {name(0, GROUP_SIZE_MAX): [(2 * at, 1, at) for at in range(25_000)]}
+    kind = streams_records.StreamsRecord
+    group = name(0, GROUP_SIZE_MAX)
+    largest = {
+        kind.TOPOLOGY: bytes(TOPOLOGY_BYTES_MAX),
+        kind.MEMBER: bytes(STREAMS_MEMBER_SIZE_MAX),
+        kind.TARGET: pack([runs, runs, {}]),
+        kind.CURRENT: pack([1, 1, 0, [runs, runs, {}], [{}, {}, {}]]),
+    }
+    for each, data in largest.items():
+        yield streams_records.TOPIC, fold.change({(group, each, name(0, GROUP_SIZE_MAX)): data})
+    for number in range(2_000):
+        yield (
+            streams_records.TOPIC,
+            fold.change({(group, kind.MEMBER, name(number, 255)): bytes(500)}),
+        )
+
+
 def configs(fold: Any) -> Bodies:
     items = [((32, name(n, GROUP_SIZE_MAX)), {"key": "v" * 32_767}) for n in range(100)]
     return keyed(stored.TOPIC, items)
@@ -222,6 +278,26 @@ def empty_offsets(fold: Any) -> Bodies:
     return []
 
 
+def share_members(fold: Any) -> Bodies:
+    """A member with as many topics as it may name, and many small ones."""
+    group = name(0, GROUP_SIZE_MAX)
+    yield share_members_of.TOPIC, fold.change({(group, name(0, 36)): bytes(NAMES_BYTES_MAX)})
+    for number in range(2_000):
+        yield (
+            share_members_of.TOPIC,
+            fold.change({(group, name(number, 36)): bytes(500)}),
+        )
+
+
+def share_state(fold: Any) -> Bodies:
+    """Full windows of which no two offsets are alike, so that each is a run."""
+    run = struct.Struct(">qIH")
+    runs = b"".join(run.pack(LONG - 2 * n, 1, 0x7FFF) for n in range(IN_FLIGHT_MAX, 0, -1))
+    windows = [(name(n, 255), topic_id(1), 0, LONG, n, runs) for n in range(5)]
+    fold.restore([bytes((1,)) + msgspec.msgpack.encode([window]) for window in windows])
+    return []
+
+
 def in_flight(fold: Any) -> Bodies:
     """Full windows, as a snapshot has them: changes need topics that exist."""
     item = struct.Struct(">qqH")
@@ -245,8 +321,41 @@ def broker_settings(fold: Any) -> Bodies:
     return keyed(changed.TOPIC, [(setting, 2**30) for setting in changed.CHANGEABLE])
 
 
+def known_users(fold: Any) -> Bodies:
+    credential = bytes(20), 16_384, bytes(64), bytes(64)
+    keys = {"SCRAM-SHA-256": credential, "SCRAM-SHA-512": credential}
+    return keyed(users.TOPIC, [(name(n, 255), (1, 1, keys, bytes(300))) for n in range(1_000)])
+
+
+def known_grants(fold: Any) -> Bodies:
+    items = [
+        ((2, name(n, 255), 4, "User:" + name(n, 255), name(n, 45), 3, 3), True)
+        for n in range(1_000)
+    ]
+    return keyed(stored_grants.TOPIC, items)
+
+
+def known_tokens(fold: Any) -> Bodies:
+    principal = "User:" + name(0, 255)
+    renewers = ["User:" + name(n, 255) for n in range(100)]
+    items = [
+        (name(n, 22), (principal, principal, renewers, LONG, LONG, LONG, n.to_bytes(32), True))
+        for n in range(100)
+    ]
+    return keyed(stored_tokens.TOPIC, items)
+
+
+def internal_topics(fold: KeyedFold[str, int]) -> Bodies:
+    yield internal_writer.TOPIC, fold.change({internal_writer.WRITTEN_TO: LONG})
+
+
+def compacted(fold: Any) -> Bodies:
+    return keyed(cleaned.TOPIC, [((topic_id(n), 99_999), LONG) for n in range(10_000)])
+
+
 FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
     "epochs": epochs,
+    cleaned.NAME: compacted,
     "topics": topics,
     "progress": progress,
     "delay": delay,
@@ -254,9 +363,14 @@ FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
     "halves": halves,
     "producers": known_producers,
     "groups": saved_groups,
+    consumer_records.NAME: consumer_members,
+    streams_records.NAME: streams_members,
+    share_members_of.NAME: share_members,
+    "share state": share_state,
     "transactions": known_transactions,
     "unstable": unstable,
     "configs": configs,
+    "internal topics": internal_topics,
     "quotas": known_quotas,
     "rocketmq groups": settings,
     "resent": sent_again,
@@ -265,13 +379,19 @@ FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
     "request modes": request_modes,
     "forbidden reads": forbidden_reads,
     "broker settings": broker_settings,
+    "users": known_users,
+    "grants": known_grants,
+    "tokens": known_tokens,
 }
 LARGEST: Final = {
+    consumer_records.NAME: MEMBER_SIZE_MAX + 2 * GROUP_SIZE_MAX,
+    streams_records.NAME: 700_000,
+    share_members_of.NAME: NAMES_BYTES_MAX + 2 * GROUP_SIZE_MAX,
     "topics": CONFIG_SIZE_MAX + NAME_SIZE_MAX,
     "groups": SAVED_SIZE_MAX + GROUP_SIZE_MAX,
 }
 """Of folds in which one item may pass what a slice should take: it is a slice of its own."""
-ALWAYS_SMALL: Final = {"broker settings"}
+ALWAYS_SMALL: Final = {"broker settings", "internal topics"}
 """Folds whose number of items is fixed: all of them take less than a slice."""
 
 
@@ -279,7 +399,7 @@ class Folding(World):
     """A store with every fold of both wires."""
 
     def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
-        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal, topics).all()]
+        return server_folds(journal, topics)
 
 
 def fold_of(store: Store, wanted: str) -> Fold:

@@ -23,6 +23,9 @@ def http_status(server: RunningServer, path: str) -> int:
         return int(client.makefile("rb").readline().split()[1])
 
 
+ANONYMOUS = ("--set", "security.allow_anonymous=true")
+
+
 def refused(directory: Path, *flags: str) -> tuple[int, str]:
     """Run a server that cannot start: its status, and the last line it says."""
     result = subprocess.run(
@@ -99,13 +102,13 @@ def test_a_port_in_use_is_one_clear_line_and_status_1(tmp_path: Path, listener: 
 
 
 def test_an_address_that_is_not_ours_is_one_clear_line(tmp_path: Path) -> None:
-    status, line = refused(tmp_path, "--kafka", "192.0.2.1:9092", "--http", "off")
+    status, line = refused(tmp_path, "--kafka", "192.0.2.1:9092", "--http", "off", *ANONYMOUS)
     assert status == 1
     assert "Cannot listen on 192.0.2.1:9092 for kafka" in line
 
 
 def test_a_failed_start_leaves_the_directory_free(tmp_path: Path) -> None:
-    refused(tmp_path / "data", "--kafka", "192.0.2.1:9092", "--http", "off")
+    refused(tmp_path / "data", "--kafka", "192.0.2.1:9092", "--http", "off", *ANONYMOUS)
     with RunningServer(tmp_path) as server:
         assert server.stop() == 0
 
@@ -185,6 +188,13 @@ def test_connections_of_all_listeners_fit_the_open_files_of_the_system() -> None
     ]
     assert sum(counts) <= 1_024 - OWN_FILES and min(counts) >= 1
     assert small.kafka.connections_max == small.remoting.connections_max > 100
+
+
+def test_connections_in_a_handshake_have_their_descriptors_too() -> None:
+    config = gather().config
+    secured = replace(config, kafka=replace(config.kafka, security_protocol="SSL"))
+    plain = fitted(config, 2_048).kafka.connections_max
+    assert fitted(secured, 2_048).kafka.connections_max < plain - 100
 
 
 def test_a_listener_that_wants_few_connections_has_them_whatever_others_want() -> None:

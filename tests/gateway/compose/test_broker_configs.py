@@ -9,14 +9,16 @@ from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.gateway.kafka.configs.types import ConfigKind
 from rockgate.gateway.net.address import Address
 
-LISTENING = ("kafka.listen", "kafka.advertise")
+LISTENING = ("kafka.listeners", "kafka.advertised_listeners", "kafka.listener_security")
 
 
 def configs(*pairs: str) -> dict[str, BrokerConfig]:
     gathered = gather(from_pairs(pairs))
-    config, bound = gathered.config, Address("127.0.0.1", 9999)
+    config = gathered.config
+    first, *others = config.kafka.endpoints(gathered.given)
+    endpoints = [first.bound(Address("127.0.0.1", 9999)), *others]
     defaults = topic_defaults(config)
-    return dict(broker_configs(config, 7, defaults, bound=bound, given=gathered.given))
+    return dict(broker_configs(config, 7, defaults, endpoints=endpoints, given=gathered.given))
 
 
 def test_every_setting_is_there_by_our_name_and_by_kafka_s() -> None:

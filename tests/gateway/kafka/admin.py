@@ -12,19 +12,18 @@ from tests.world import CONFIG
 from rockgate.gateway.kafka.configs.loggers import LoggerLevels
 from rockgate.gateway.kafka.configs.resources import (
     Alterable,
-    GroupResources,
     Resources,
     ResourceType,
     TopicResources,
+    client_metrics_resources,
+    group_resources,
 )
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.embedded.placement import SingleNode
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
-from rockgate.gateway.net.address import Address
 from rockgate.gateway.runtime.identity import Identity
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.topics.config import TopicsConfig
@@ -50,11 +49,12 @@ class Admin(KafkaWorld):
         self.quotas = self.folds.quotas
         self.throttling = Throttling(quotas=self.quotas, config=QuotasConfig(), clock=self.hand)
         topics = self.store.topics
-        self.catalog = StoreCatalog(topics, self.topics_config.partitions_max)
-        self.advertised = Advertised(configured=Address("here", 9092), bound=Address("b", 1))
-        self.placement = SingleNode(
-            node_id=NODE_ID, leader_epoch=self.store.epochs.current, advertised=self.advertised
+        self.catalog = StoreCatalog(
+            topics,
+            self.topics_config.partitions_max,
+            lists_system_topics=self.topics_config.system_topics_listed,
         )
+        self.placement = SingleNode(node_id=NODE_ID, leader_epoch=self.store.epochs.current)
         self.metadata_cache = MetadataCache(self.placement)
         topics.on_deleted.append(self.metadata_cache.forget)
         self.durability = Durability(self.store)
@@ -62,7 +62,8 @@ class Admin(KafkaWorld):
     def alterable(self, **more: Any) -> Alterable:
         resources: dict[ResourceType, Resources] = {
             ResourceType.TOPIC: TopicResources(catalog=self.catalog, defaults=self.defaults),
-            ResourceType.GROUP: GroupResources(self.configs),
+            ResourceType.GROUP: group_resources(self.configs),
+            ResourceType.CLIENT_METRICS: client_metrics_resources(self.configs),
             ResourceType.BROKER_LOGGER: LoggerLevels(),
         }
         given = {

@@ -11,9 +11,9 @@ from tests.gateway.kafka.admin import seen
 from tests.gateway.kafka.world import call
 
 from rockgate.gateway.kafka.groups.classic.group_record import SavedGroup
+from rockgate.gateway.kafka.groups.classic.memory import Record
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
-from rockgate.gateway.kafka.groups.memory import Record
 from rockgate.gateway.kafka.groups.progress import CommittedOffset, NewOffset
 from rockgate.gateway.kafka.handlers.metadata import Metadata
 from rockgate.gateway.kafka.handlers.offset_commit import OffsetCommit

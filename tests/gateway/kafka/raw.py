@@ -19,8 +19,8 @@ MEMORY_MAX = 1 << 28
 class RawClient:
     """One connection; requests and responses by value, or as raw bytes."""
 
-    def __init__(self, server: RunningServer) -> None:
-        self.socket = socket.create_connection(server.address("kafka"), timeout=SECONDS_MAX)
+    def __init__(self, server: RunningServer, listener: str = "kafka") -> None:
+        self.socket = socket.create_connection(server.address(listener), timeout=SECONDS_MAX)
         self.connection = ClientConnection(client_id="raw")
 
     def __enter__(self) -> Self:

@@ -29,17 +29,17 @@ from bench.requests.world import (
     Size,
 )
 from tests.gateway.kafka.admin import IDENTITY
+from tests.gateway.kafka.authorization.granted import Refusals
 from tests.gateway.kafka.world import KafkaWorld, call
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config.gather import gather
-from rockgate.gateway.compose.kafka import KafkaAssembly
-from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.compose.kafka.assembly import KafkaAssembly
+from rockgate.gateway.compose.security import SecurityAssembly
+from rockgate.gateway.kafka.authorization.permissions import Permissions
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.server.dispatch import Dispatcher
-from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.gateway.kafka.transactions.transaction import ProducerIdAndEpoch
-from rockgate.gateway.net.address import Address
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.stalls import Stalls
 from rockgate.gateway.telemetry.telemetry import Telemetry
@@ -67,7 +67,14 @@ STORE = StoreConfig(segment_bytes=64 << 20, populate_ahead_bytes=1 << 16, key_in
 class Server:
     """Every handler of the server over a store in memory, loaded."""
 
-    def __init__(self, resources: AsyncExitStack, folder: Path, size: Size = SIZE) -> None:
+    def __init__(
+        self,
+        resources: AsyncExitStack,
+        folder: Path,
+        size: Size = SIZE,
+        permissions: Permissions | None = None,
+    ) -> None:
+        self._permissions = permissions
         self._resources = resources
         self._folder = folder
         self._turns = Turns()
@@ -76,6 +83,7 @@ class Server:
         config = gather().config
         config = replace(
             config,
+            client_metrics=replace(config.client_metrics, enabled=True),
             server=replace(config.server, data_dir=folder),
             groups=replace(config.groups, initial_delay_ms=0),
         )
@@ -83,6 +91,14 @@ class Server:
             config=config,
             identity=IDENTITY,
             store=world.store,
+            security=SecurityAssembly(
+                config=replace(config.security, authorization="on"),
+                folds=world.security,
+                data_dir=folder,
+                is_authenticating=False,
+                clock=world.clock,
+                resources=resources,
+            ),
             folds=world.folds,
             poll_registry=world.poll_registry,
             durability=Durability(world.store),
@@ -90,15 +106,12 @@ class Server:
             telemetry=Telemetry(),
             threads=BatchThreads(),
             stalls=Stalls(world.clock),
+            permissions=permissions,
         )
         loop = asyncio.get_running_loop()
         throttling = Throttling(quotas=world.folds.quotas, config=config.quotas, clock=loop)
-        bound = Address("b", 1)
-        advertised = Advertised(configured=None, bound=bound)
-        services = assembly._services(
-            advertised, bound, assembly.make_groups(resources), throttling
-        )
-        self._dispatcher = Dispatcher(HANDLERS, services)
+        services = assembly.services((), assembly.make_groups(resources), throttling)
+        self._dispatcher = Dispatcher(assembly.rows(), services)
         self.loaded = Loaded(listeners={}, size=size)
         self._load(world, assembly)
 
@@ -126,7 +139,7 @@ class Server:
     async def again(self) -> Server:
         """Another one, as this was at first."""
         self._turns.stop()
-        return Server(self._resources, self._folder)
+        return Server(self._resources, self._folder, permissions=self._permissions)
 
     async def longest_turn_ms(self, request: Request) -> float:
         """What the loop's thread computed in the longest turn that a request took."""
@@ -171,10 +184,31 @@ class Turns:
             del self._loop._run_once
 
 
-@pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[Server]:
+class Everyone:
+    """Access for all, or for none."""
+
+    generation = 1
+
+    def __init__(self, *, is_allowed: bool) -> None:
+        self._is_allowed = is_allowed
+
+    def may(self, *asked: object) -> bool:
+        return self._is_allowed
+
+    may_on_any = may
+
+
+PERMISSIONS = {
+    "without authorization": None,
+    "all allowed": Permissions(Everyone(is_allowed=True), Refusals(count_max=0)),
+    "all refused": Permissions(Everyone(is_allowed=False), Refusals(count_max=0)),
+}
+
+
+@pytest.fixture(params=PERMISSIONS)
+async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Server]:
     async with AsyncExitStack() as resources:
-        made = Server(resources, tmp_path)
+        made = Server(resources, tmp_path, permissions=PERMISSIONS[request.param])
         # A collection visits everything that this process ever imported, and would be measured too.
         gc.disable()
         yield made

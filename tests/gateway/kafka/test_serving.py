@@ -17,14 +17,17 @@ from tests.gateway.server import RunningServer
 from tests.seeds import seeded
 from tests.waiting import wait_until
 
-from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.compose.kafka.table import opened
+from rockgate.gateway.kafka.client_metrics.config import ClientMetricsConfig
 from rockgate.protocol.kafka.connection import ClientConnection
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.api_versions import ApiVersionsResponse
 from rockgate.protocol.kafka.schema import decode
 
-ADVERTISED = {int(row.key): (row.advertised.min, row.advertised.max) for row in HANDLERS}
+ADVERTISED = {
+    int(row.key): (row.advertised.min, row.advertised.max) for row in opened(ClientMetricsConfig())
+}
 
 
 @pytest.fixture(scope="module")

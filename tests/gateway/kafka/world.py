@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from tests.gateway.fakes import HandClock
 from tests.world import CONFIG, NOW_MS, World
 
-from rockgate.gateway.compose.kafka import KafkaFolds
+from rockgate.gateway.compose.folds import KafkaFolds
+from rockgate.gateway.compose.security import SecurityFolds
 from rockgate.gateway.delay.headers import Terms
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.fetch.converted_batches import ConvertedBatches
@@ -19,6 +20,7 @@ from rockgate.gateway.kafka.produce.redelivery import Redelivering
 from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.listening.endpoint import Endpoint
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.gateway.transcode.batches import BatchTranscoder
@@ -42,7 +44,7 @@ TERMS = Terms((1_000, 5_000, 10_000), 365 * 86_400_000)
 
 
 class KafkaWorld(World):
-    """A store with Kafka's folds, and the parts of handlers."""
+    """A store with the folds of Kafka and of security, and the parts of handlers."""
 
     def __init__(self, config: StoreConfig = CONFIG, disk: MemoryDisk | None = None) -> None:
         self.hand = HandClock()
@@ -50,7 +52,8 @@ class KafkaWorld(World):
 
     def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
         self.folds = KafkaFolds.make(journal, topics)
-        return self.folds.all()
+        self.security = SecurityFolds.make(journal)
+        return [*self.folds.all(), *self.security.all()]
 
     def record_keys(self, body: memoryview) -> Found:
         return record_keys(body)
@@ -136,5 +139,10 @@ class KafkaWorld(World):
         )
 
 
+LISTENER = Endpoint(protocol="kafka", address=Address("b", 1), advertised=Address("here", 9092))
+
+
 def call(version: int) -> Call:
-    return Call(version, "me", Peer(connection_id=1, local=Address("a", 1), remote=Address("b", 2)))
+    """The particulars of a request, from a client of a listener that is advertised as `here`."""
+    peer = Peer(connection_id=1, local=Address("a", 1), remote=Address("b", 2), listener=LISTENER)
+    return Call(version, "me", peer)

@@ -58,6 +58,11 @@ class Client:
     def publish(
         self, topic: str, body: bytes = b"hello", *, queue: int = 0, **more: Any
     ) -> Command:
+        return self.answer(self.begin_publish(topic, body, queue=queue, **more))
+
+    def begin_publish(
+        self, topic: str, body: bytes = b"hello", *, queue: int = 0, **more: Any
+    ) -> int:
         fields = {
             "a": "producers",
             "b": topic,
@@ -73,7 +78,7 @@ class Client:
             "m": "true" if more.pop("batch", False) else "false",
         }
         assert not more, more
-        return self.ask(310, fields, body)
+        return self.send(310, fields, body)
 
     def pull(self, topic: str, offset: int = 0, **more: Any) -> Command:
         return self.answer(self.begin_pull(topic, offset, **more))

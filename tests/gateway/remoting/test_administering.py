@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -91,6 +92,21 @@ def test_many_groups_are_set_by_one_request(broker: Client) -> None:
     assert broker.ask(225, {}, json.dumps({"groupConfigList": wrong}).encode()).code != 0
     told = json.loads(bytes(broker.ask(352, {"group": "many-1"}).body))
     assert told["retryMaxTimes"] == 1, "all or none"
+
+
+@pytest.mark.parametrize("code", [200, 225])
+@pytest.mark.parametrize("name", ["no name!", "a b", "gr\u00fcppe", ""])
+def test_a_group_with_a_name_that_no_client_of_rocketmq_takes_is_not_set(
+    broker: Client, code: int, name: str
+) -> None:
+    wrong: dict[str, Any] = {"groupName": name}
+    body = wrong if code == 200 else {"groupConfigList": [{"groupName": "not-set"}, wrong]}
+    answer = broker.ask(code, {}, json.dumps(body).encode())
+    assert answer.code == ResponseCode.INVALID_PARAMETER
+    assert "name" in (answer.remark or "")
+    known = broker.ask(201).body
+    assert b"not-set" not in bytes(known)
+    assert not name or f'"{name}"'.encode() not in bytes(known)
 
 
 def test_what_a_group_subscribes_to_is_reported(broker: Client) -> None:

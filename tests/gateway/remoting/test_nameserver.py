@@ -236,7 +236,8 @@ def test_what_changes_others_routes_or_values_comes_from_this_machine_unless_it_
         assert answer.code == 0, answer.remark
     else:
         assert answer.code == ResponseCode.NO_PERMISSION
-        setting = "namesrv.accept_values" if code in (100, 102) else "namesrv.accept_brokers"
+        values = code in (100, 102, 318)
+        setting = "namesrv.accept_values" if values else "namesrv.accept_brokers"
         assert f"accepted from this host only; set {setting} to true" in (answer.remark or "")
 
 
@@ -410,6 +411,43 @@ def test_a_name_server_that_is_lost_is_not_noticed(tmp_path: Path) -> None:
         server.stop_cleanly()
 
 
+@pytest.mark.row("Q-02")
+def test_name_servers_are_added_and_taken_away_while_a_broker_runs(tmp_path: Path) -> None:
+    for folder in ("broker", "names"):
+        (tmp_path / folder).mkdir()
+    with (
+        RunningServer(tmp_path / "broker", rocketmq=True) as server,
+        RunningServer(
+            tmp_path / "names", settings=["remoting.broker_name=other"], rocketmq=True
+        ) as other,
+    ):
+        broker, added = Client(server.address("remoting")), Client(other.address("namesrv"))
+        assert broker.publish("spread").code == 0
+
+        def is_known(topic: str = "spread") -> bool:
+            return added.ask(105, {"topic": topic}).code == 0
+
+        assert not is_known()
+        address = "{}:{}".format(*other.address("namesrv")).encode()
+        assert broker.ask(25, {}, b"namesrvAddr=" + address).code == 0
+        wait_until(is_known, "the added one knows what was there")
+        assert broker.publish("spread-later").code == 0
+        wait_until(lambda: is_known("spread-later"), "and what comes later")
+        broker.socket.close()
+        server.kill()
+        wait_until(lambda: not is_known(), "the broker is gone")
+        server.restart()
+        wait_until(is_known, "it registers there again")
+        broker = Client(server.address("remoting"))
+        assert b"namesrvAddr=" + address in bytes(broker.ask(26).body)
+        assert broker.ask(25, {}, b"namesrvAddr=\n").code == 0
+        wait_until(lambda: not is_known(), "it has unregistered")
+        assert broker.publish("spread").code == 0
+        for each in (broker, added):
+            each.socket.close()
+        server.stop_cleanly()
+
+
 def test_a_topic_is_registered_at_the_brokers_that_are_known() -> None:
     routes = Routes(None, 1000)
     routes.register(live(), table("first"), 0)
@@ -435,7 +473,7 @@ def test_a_topic_without_a_known_broker_is_taken_without_an_error(namesrv: Clien
     assert namesrv.ask(105, {"topic": "elsewhere"}).code == ResponseCode.TOPIC_NOT_EXIST
 
 
-def test_settings_are_reported_and_not_changed(namesrv: Client) -> None:
+def test_settings_without_an_effect_are_reported_and_not_changed(namesrv: Client) -> None:
     told = bytes(namesrv.ask(319).body)
     assert namesrv.ask(318, {}, told).code == 0
     answer = namesrv.ask(318, {}, b"serverWorkerThreads=9\n")

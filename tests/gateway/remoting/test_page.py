@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from rockgate.gateway.compose import remoting_table
+from rockgate.gateway.compose.remoting import table as remoting_table
 from rockgate.gateway.remoting.nameserver import processors as nameserver
 
 PAGE = (Path(__file__).parents[3] / "docs" / "internals" / "remoting.md").read_text(

@@ -12,6 +12,7 @@ from rockgate.gateway.remoting.messages.delay import Delays
 from rockgate.gateway.remoting.messages.sender import Incoming
 from rockgate.gateway.remoting.server.caller import Peer
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
+from rockgate.gateway.security.principal import Principal
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.entry import Buffer, pack_properties
@@ -29,6 +30,9 @@ class FakeCaller:
         self.peer = Peer(connection_id=number, local=remote, remote=remote)
         self.is_open = True
         self.told: list[tuple[int, Fields, Message]] = []
+
+    def enter(self, principal: Principal) -> bool:
+        return True
 
     def send_oneway(self, code: int, fields: Fields, body: Buffer = b"") -> None:
         self.told.append((code, fields, decode(body)))

@@ -1,3 +1,4 @@
+import pytest
 from tests.gateway.kafka.world import KafkaWorld
 
 
@@ -18,6 +19,7 @@ def test_entries_from_before_the_start_are_cold_and_what_is_not_there_is_not() -
     assert world.cold_reads.cold(units) == [(units[0].position, units[0].size)]
 
 
+@pytest.mark.row("Q-03")
 async def test_what_was_loaded_is_resident() -> None:
     world = world_before_and_after()
     cold = world.cold_reads.cold([world.queue().find(0)])

@@ -44,7 +44,7 @@ async def turn() -> None:
     await asyncio.sleep(0)
 
 
-@pytest.mark.row("H-04")
+@pytest.mark.row("H-04", "I-03")
 async def test_an_append_wakes_those_who_wait_on_its_queue_and_no_others(
     queues: list[Queue],
 ) -> None:

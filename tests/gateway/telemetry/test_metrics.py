@@ -18,9 +18,9 @@ def test_a_metric_is_named_by_the_rules_and_described(metric: Metric) -> None:
 
 
 def test_every_metric_of_the_module_is_in_the_table() -> None:
-    from rockgate.gateway.telemetry import broker_metrics, metrics
+    from rockgate.gateway.telemetry import broker_metrics, client_metrics, metrics
 
-    named = {**vars(metrics), **vars(broker_metrics)}
+    named = {**vars(metrics), **vars(broker_metrics), **vars(client_metrics)}
     declared = {each.name for each in named.values() if isinstance(each, Metric)}
     assert declared == set(METRICS)
 

@@ -9,10 +9,9 @@ import asyncio
 import logging
 import os
 import resource
-import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -21,26 +20,35 @@ from pathlib import Path
 import uvloop
 
 from rockgate.gateway.batches.threads import BatchThreads
+from rockgate.gateway.compaction.bodies import EntryBodies
 from rockgate.gateway.compose.config import Config
 from rockgate.gateway.compose.config.renamed import warn_of_renamed
-from rockgate.gateway.compose.kafka import KafkaAssembly, KafkaFolds
+from rockgate.gateway.compose.folds import ServerFolds
+from rockgate.gateway.compose.http import page_access
+from rockgate.gateway.compose.kafka.assembly import KafkaAssembly, permissions_of
+from rockgate.gateway.compose.listeners import ServerListeners, authenticates, endpoints_of, ready
 from rockgate.gateway.compose.metrics.batches import BatchSource
 from rockgate.gateway.compose.metrics.store import StoreSource, UpkeepSource
-from rockgate.gateway.compose.nameserver import NameServerAssembly
-from rockgate.gateway.compose.remoting import RemotingAssembly
-from rockgate.gateway.compose.remoting_services import Load, RemotingFolds, RemotingServices
+from rockgate.gateway.compose.nameserver.assembly import NameServerAssembly
+from rockgate.gateway.compose.remoting.access import RemotingAccess
+from rockgate.gateway.compose.remoting.assembly import RemotingAssembly
+from rockgate.gateway.compose.remoting.services import Load, RemotingServices
+from rockgate.gateway.compose.security import SecurityAssembly, SecurityFolds
 from rockgate.gateway.compose.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.delay.delivery_timer import Delivering
 from rockgate.gateway.http.pages import pages
 from rockgate.gateway.http.session import HttpConnections
 from rockgate.gateway.net.address import Address
-from rockgate.gateway.net.listener import Listener
+from rockgate.gateway.net.listening.endpoint import Endpoint
+from rockgate.gateway.net.listening.listeners import Listeners
 from rockgate.gateway.remoting.topics.local_broker import store_host
 from rockgate.gateway.runtime import logs
 from rockgate.gateway.runtime.datadir import refuse_if_in_use
 from rockgate.gateway.runtime.identity import identify
 from rockgate.gateway.runtime.malloc_trim import Trimming, TrimmingThread
+from rockgate.gateway.runtime.stop_signal import Stop
 from rockgate.gateway.runtime.tuning import Freezer, tune_allocator, tune_collector, tune_threads
+from rockgate.gateway.security.tls.acceptor import HANDSHAKES_MAX
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import PollRegistry
@@ -50,12 +58,12 @@ from rockgate.gateway.telemetry.process import ProcessSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.transcode.keys import RecordKeys
 from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.store.clock import Clock
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
 from rockgate.store.upkeep.steps import Steps
 
-INTERRUPTED_STATUS = 130
 HTTP_BACKLOG = 64
 OWN_FILES = 256
 """Descriptors reserved for the log's files and the listeners themselves."""
@@ -92,27 +100,6 @@ async def _serve(config: Config, given: Collection[str]) -> None:
     log.info("stopped")
 
 
-class Stop:
-    """Waits for the signal that ends the server. A second SIGINT exits immediately."""
-
-    def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._asked: asyncio.Future[str] = loop.create_future()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._on_signal, number)
-
-    async def asked(self) -> str:
-        """The name of the signal, once it was received."""
-        return await self._asked
-
-    def _on_signal(self, number: signal.Signals) -> None:
-        if not self._asked.done():
-            self._asked.set_result(number.name)
-        elif number == signal.SIGINT:
-            log.warning("second interrupt, exiting immediately")
-            os._exit(INTERRUPTED_STATUS)
-
-
 def _keep_up(
     resources: AsyncExitStack, store: Store, upkeep: dict[str, Callable[[], bool]]
 ) -> UpkeepSource:
@@ -144,9 +131,9 @@ class Server:
 
     def __init__(self, config: Config, given: Collection[str] = ()) -> None:
         self._given = given
-        self.config = fitted(config, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        self.config = fitted(config, resource.getrlimit(resource.RLIMIT_NOFILE)[0], given)
         self.phase = "starting"
-        self.addresses: dict[str, Address] = {}
+        self.endpoints: Sequence[Endpoint] = ()
         self._failing: Callable[[], str] = lambda: ""
 
     async def start(self, resources: AsyncExitStack) -> None:
@@ -155,26 +142,24 @@ class Server:
         data_dir = config.server.data_dir.absolute()
         refuse_if_in_use(data_dir)
         log.info("starting pid=%d data_dir=%s", os.getpid(), data_dir)
-        kafka_listener = self._bind(resources, "kafka", config.kafka.listen)
-        remoting_listener = self._bind(resources, "remoting", config.remoting.listen)
-        namesrv_listener = self._bind(resources, "namesrv", config.namesrv.listen)
-        http_listener = self._bind(resources, "http", config.http.listen)
+        listeners = ServerListeners.bind(resources, config, self._given)
+        self.endpoints, self._identity = listeners.endpoints(), listeners.identity
 
         watch = LoopWatch(asyncio.get_running_loop())
         resources.callback(watch.stop)
         telemetry = Telemetry()
         telemetry.sources.append(ProcessSource(watch, time.time()))
-        await self._open_http(resources, http_listener, telemetry)
+        http = await self._open_http(resources, listeners.http, telemetry)
 
-        host = await store_host(config.remoting.advertise, remoting_listener.address)
+        host = await store_host(listeners.remoting.first)
         threads = BatchThreads(config.batches)
         resources.callback(threads.close)
-        store, folds, remoting_folds = await self._open(resources, data_dir, host, threads)
+        store, folds = await self._open(resources, data_dir, host, threads)
+        http.access = page_access(config, self.security)
         self._failing = lambda: str(store.syncs.failure or "")
         poll_registry, stalls = _attach(store)
         telemetry.sources += [StoreSource(store, stalls), BatchSource(threads)]
-        durability = Durability(store)
-        cold_reads = ColdReads(store.residency, store.log)
+        durability, cold_reads = Durability(store), ColdReads(store.residency, store.log)
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
 
@@ -183,7 +168,9 @@ class Server:
             given=self._given,
             identity=identity,
             store=store,
-            folds=folds,
+            security=self.security,
+            permissions=permissions_of(self.security),
+            folds=folds.kafka,
             poll_registry=poll_registry,
             durability=durability,
             cold_reads=cold_reads,
@@ -195,69 +182,110 @@ class Server:
         services = RemotingServices(
             config=config,
             store=store,
-            folds=remoting_folds,
+            folds=folds.remoting,
             groups=groups,
-            stable_offsets=folds.stable_offsets,
-            empty=folds.empty,
+            stable_offsets=folds.kafka.stable_offsets,
+            empty=folds.kafka.empty,
             poll_registry=poll_registry,
             durability=durability,
             cold_reads=cold_reads,
             store_host=host,
             threads=threads,
-            load=Load(produces=kafka.stats.of(ApiKey.PRODUCE), loop=watch),
+            load=Load(produces=kafka.stats.of(ApiKey.PRODUCE), loop=watch, stalls=stalls),
         )
-        remoting = RemotingAssembly(services, config=config, stalls=stalls)
-        local = await remoting.open(resources, remoting_listener, telemetry)
-        known = None if remoting_listener.address.is_closed else local
-        namesrv = NameServerAssembly(config=config, folder=data_dir, clock=store.clock, local=known)
-        await namesrv.open(resources, namesrv_listener, telemetry)
-        upkeep = kafka.upkeep() | remoting.upkeep() | namesrv.upkeep()
+        remoting, namesrv = await self._open_rocketmq(
+            resources, services, listeners, telemetry, stalls
+        )
+        upkeep = kafka.upkeep() | remoting.upkeep() | namesrv.upkeep() | self.security.upkeep()
+        upkeep |= listeners.upkeep(store.clock)
         telemetry.sources.append(_keep_up(resources, store, upkeep))
-        await kafka.open(resources, kafka_listener, groups, config.kafka.connections_max)
+        await kafka.open(
+            resources, listeners.kafka, groups, config.kafka.connections_max, self.security
+        )
         store.topics.on_created.append(Freezer(lambda: len(store.topics)).made)
         tune_collector()
         resources.callback(TrimmingThread(Trimming()).stop)
         self.phase = "ready"
 
     async def _open_http(
-        self, resources: AsyncExitStack, listener: Listener, telemetry: Telemetry
-    ) -> None:
+        self, resources: AsyncExitStack, listener: Listeners, telemetry: Telemetry
+    ) -> HttpConnections:
         """Serve pages from the beginning: they report the progress of the start."""
         http = HttpConnections(self.config.http, pages(self.standing, telemetry.page))
         resources.callback(http.close)
         await listener.listen(http.session, backlog=HTTP_BACKLOG)
+        return http
+
+    async def _open_rocketmq(
+        self,
+        resources: AsyncExitStack,
+        services: RemotingServices,
+        listeners: ServerListeners,
+        telemetry: Telemetry,
+        stalls: Stalls,
+    ) -> tuple[RemotingAssembly, NameServerAssembly]:
+        """Open the broker's listeners, then those of the name server, which has its routes."""
+        config, access = self.config, RemotingAccess(self.security, self.security.failures)
+        remoting = RemotingAssembly(services, config=config, stalls=stalls, access=access)
+        local = await remoting.open(resources, listeners.remoting, telemetry)
+        namesrv = NameServerAssembly(
+            config=config,
+            folder=config.server.data_dir.absolute(),
+            clock=services.store.clock,
+            local=None if listeners.remoting.first.address.is_closed else local,
+            guard=access.guard("namesrv", listeners.namesrv.endpoints),
+            identify=self.security.identity.principal,
+            audit=self.security.audit,
+        )
+        await namesrv.open(resources, listeners.namesrv, telemetry)
+        return remoting, namesrv
 
     async def _open(
         self, resources: AsyncExitStack, data_dir: Path, host: bytes, threads: BatchThreads
-    ) -> tuple[Store, KafkaFolds, RemotingFolds]:
-        """Open the store with the folds of every listener."""
-        made: list[tuple[KafkaFolds, RemotingFolds]] = []
+    ) -> tuple[Store, ServerFolds]:
+        """Open the store with the folds of every listener, and make what they ask of clients."""
+        made: list[ServerFolds] = []
 
         def folds(journal: Journal, topics: Topics) -> list[Fold]:
-            made.append((KafkaFolds.make(journal, topics), RemotingFolds.make(journal, topics)))
-            return [*made[0][0].all(), *made[0][1].all()]
+            made.append(ServerFolds.make(journal, topics))
+            return made[0].all()
 
         store = await open_store(data_dir, self.config.store, folds, RecordKeys(threads), host)
         resources.callback(close_store, store)
         loop = asyncio.get_running_loop()
         store.start(posting(loop))
-        store.attach(keys_later=partial(loop.call_later, KEYS_SECONDS))
-        return store, *made[0]
+        bodies = EntryBodies(store.reader, made[0].kafka.stable_offsets)
+        store.attach(keys_later=partial(loop.call_later, KEYS_SECONDS), bodies=bodies)
+        self.security = self._secure(resources, data_dir, made[0].security, store.clock)
+        return store, made[0]
+
+    def _secure(
+        self, resources: AsyncExitStack, data_dir: Path, folds: SecurityFolds, clock: Clock
+    ) -> SecurityAssembly:
+        """Make what listeners ask about their clients."""
+        return SecurityAssembly(
+            config=self.config.security,
+            folds=folds,
+            data_dir=data_dir,
+            identity=self._identity,
+            is_authenticating=any(authenticates(each, self.config.tls) for each in self.endpoints),
+            clock=clock,
+            resources=resources,
+            oauth=self.config.oauth,
+        )
 
     def standing(self) -> str:
         """The response of `/ready`: the phase, or what prevents the server from working."""
         return self._failing() or self.phase if self.phase == "ready" else self.phase
 
+    @property
+    def addresses(self) -> dict[str, Address]:
+        """The bound address of each listener, by its label on the ready line."""
+        return {endpoint.label: endpoint.address for endpoint in self.endpoints}
+
     def ready_line(self) -> str:
         """What tests, benchmarks and scripts wait for."""
-        names = ("kafka", "remoting", "namesrv", "http")
-        return "ready " + " ".join(f"{name}={self.addresses[name]}" for name in names)
-
-    def _bind(self, resources: AsyncExitStack, name: str, address: Address) -> Listener:
-        listener = Listener.bind(name, address)
-        resources.callback(listener.close)
-        self.addresses[name] = listener.address
-        return listener
+        return ready(self.endpoints)
 
 
 def _raise_file_limit() -> None:
@@ -267,7 +295,7 @@ def _raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def fitted(config: Config, files_max: int) -> Config:
+def fitted(config: Config, files_max: int, given: Collection[str] = ()) -> Config:
     """The settings, with the connections of all listeners limited by the available descriptors.
 
     If there are too few, the largest limits are lowered and small ones stay as they are.
@@ -275,7 +303,12 @@ def fitted(config: Config, files_max: int) -> Config:
     # The name server allows as many as RocketMQ's own listener.
     listeners = {"kafka": 1, "remoting": 2, "http": 1}
     wanted = {each: getattr(config, each).connections_max for each in listeners}
-    possible = max(sum(listeners.values()), files_max - OWN_FILES)
+    secured = sum(
+        any(each.tls != "disabled" for each in endpoints)
+        for endpoints in endpoints_of(config, given).values()
+    )
+    own = OWN_FILES + secured * HANDSHAKES_MAX
+    possible = max(sum(listeners.values()), files_max - own)
     total = sum(count * listeners[each] for each, count in wanted.items())
     if files_max == resource.RLIM_INFINITY or total <= possible:
         return config

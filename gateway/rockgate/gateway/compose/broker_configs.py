@@ -6,7 +6,7 @@ names of Kafka's broker configs, whether they can be set or not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from types import UnionType
@@ -20,11 +20,13 @@ from rockgate.gateway.kafka.configs.broker import BrokerConfig, constant
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.configs.types import ConfigKind
-from rockgate.gateway.net.address import Address
+from rockgate.gateway.kafka.server.listeners import protocol_of
+from rockgate.gateway.net.listening.endpoint import Endpoint
 from rockgate.gateway.topics.policy import FLUSH_EACH
 
 _INT_MAX = (1 << 31) - 1
 _NODE_ID = "server.node_id"
+_LISTENER_NAMES = frozenset({"listeners", "advertised.listeners", "listener.security.protocol.map"})
 
 
 _FACTS = (
@@ -50,42 +52,49 @@ def broker_configs(
     node_id: int,
     defaults: TopicDefaults,
     *,
-    bound: Address | None = None,
+    endpoints: Sequence[Endpoint] = (),
     given: Collection[str] = (),
 ) -> Mapping[str, BrokerConfig]:
     """Every config of this broker by name, in order.
 
-    `bound` is the address that the listener is bound to, `given` the settings that were set
+    `endpoints` are the listeners as they are bound, `given` the settings that were set
     explicitly.
     """
-    listeners = _listeners(config, bound or config.kafka.listen)
+    listeners = _listeners(endpoints or config.kafka.endpoints(given))
     found = {each.name: each for each in (*_FACTS, *listeners, *_topic_defaults(defaults))}
     for name, setting in SETTINGS.items():
         found[name] = _setting(config, setting, is_given=name in given)
     found[_NODE_ID] = replace(found[_NODE_ID], value=str(node_id))
     for name, alias in KAFKA_NAMES.items():
         # A name in another unit (log.retention.hours) would report a number that was never set.
-        if alias.scale == 1:
+        # The listeners in effect are described above, whichever settings they come from.
+        if alias.scale == 1 and name not in _LISTENER_NAMES:
             found[name] = replace(found[alias.setting], name=name)
     return dict(sorted(found.items()))
 
 
-def _listeners(config: Config, bound: Address) -> list[BrokerConfig]:
-    """Kafka's two names for addresses: tools read them, and Kafka always sets them."""
-    addresses = {"kafka.listen": bound, "kafka.advertise": config.kafka.advertise or bound}
+def _listeners(endpoints: Sequence[Endpoint]) -> list[BrokerConfig]:
+    """Kafka's names for listeners: tools read them, and Kafka always sets them."""
+    open_ones = [each for each in endpoints if not each.address.is_closed]
+    values = {
+        "listeners": [f"{each.name}://{each.address}" for each in open_ones],
+        "advertised.listeners": [
+            f"{each.name}://{each.advertised or each.address}" for each in open_ones
+        ],
+        "listener.security.protocol.map": [
+            f"{each.name}:{protocol_of(each)}" for each in open_ones
+        ],
+    }
     return [
         BrokerConfig(
             name=name,
             kind=ConfigKind.LIST,
-            value=f"PLAINTEXT://{addresses[setting]}",
+            value=",".join(value),
             default=None,
-            about=partial(_documentation, setting),
-            setting=setting,
+            about=partial(_documentation, KAFKA_NAMES[name].setting),
+            setting=KAFKA_NAMES[name].setting,
         )
-        for name, setting in (
-            ("listeners", "kafka.listen"),
-            ("advertised.listeners", "kafka.advertise"),
-        )
+        for name, value in values.items()
     ]
 
 

@@ -40,18 +40,27 @@ async def open_store(
 
     StartError gives the reason: damage, another server, a disk that cannot be written.
     """
+    return await asyncio.to_thread(new_store, path, config, folds, record_keys, store_host)
+
+
+def new_store(
+    path: Path,
+    config: StoreConfig,
+    folds: MakeFolds,
+    record_keys: RecordKeys,
+    store_host: bytes,
+) -> Store:
+    """Recover and open the log, in this thread."""
     try:
-        return await asyncio.to_thread(
-            lambda: Store(
-                DiskDirectory(path),
-                config,
-                SystemClock(),
-                folds=folds,
-                record_keys=record_keys,
-                policy_of=queue_policy,
-                store_host=store_host,
-            ).begin_epoch()
-        )
+        return Store(
+            DiskDirectory(path),
+            config,
+            SystemClock(),
+            folds=folds,
+            record_keys=record_keys,
+            policy_of=queue_policy,
+            store_host=store_host,
+        ).begin_epoch()
     except (StoreError, ValueError) as error:
         advice = " To find a repair, run `rockgate log check`."
         reason = f"{str(error).rstrip('.')}.{advice if isinstance(error, StoreCorrupt) else ''}"

@@ -16,6 +16,7 @@ class GroupType(Enum):
     CLASSIC = "classic"
     CONSUMER = "consumer"
     SHARE = "share"
+    STREAMS = "streams"
     ROCKETMQ = "rocketmq"
 
 

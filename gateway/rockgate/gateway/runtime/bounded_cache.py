@@ -40,6 +40,11 @@ class BoundedCache(Generic[K, V]):
         self._entries.move_to_end(key)
         return found[0]
 
+    def clear(self) -> None:
+        """Remove everything."""
+        self._entries.clear()
+        self.size = 0
+
     def put(self, key: K, value: V, size: int) -> None:
         """Cache a value of that many bytes, or update the size of one that has grown."""
         known = self._entries.pop(key, None)
@@ -50,3 +55,9 @@ class BoundedCache(Generic[K, V]):
         while self.size > self._bytes_max and len(self._entries) > 1:
             _, (_, evicted) = self._entries.popitem(last=False)
             self.size -= evicted
+
+    def remove(self, key: K) -> None:
+        """Drop a value, if it is cached."""
+        known = self._entries.pop(key, None)
+        if known is not None:
+            self.size -= known[1]

@@ -14,6 +14,8 @@ line per request.
 import logging
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rockgate.gateway.runtime.quoting import one_line
@@ -57,3 +59,19 @@ def set_up(level: str) -> None:
     root.setLevel(level.upper())
     # A broken standard error must not turn into an error of the request that logged.
     logging.raiseExceptions = False
+
+
+@contextmanager
+def to_stderr(level: str) -> Iterator[None]:
+    """Send the gateway's and the store's log lines to standard error, for a short command."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter())
+    parent = logging.getLogger("rockgate")
+    before = parent.level
+    parent.addHandler(handler)
+    parent.setLevel(level.upper())
+    try:
+        yield
+    finally:
+        parent.removeHandler(handler)
+        parent.setLevel(before)

@@ -39,6 +39,10 @@ class Stalls:
         """Whether appends currently wait."""
         return self._since_ms is not None
 
+    def current_ms(self) -> int:
+        """Return how long the current stall has lasted; 0 if there is none."""
+        return 0 if self._since_ms is None else self._clock.monotonic_ms() - self._since_ms
+
     def stalled(self, is_stalled: bool) -> None:
         """Called by the store when a stall begins, and when it ends."""
         now_ms = self._clock.monotonic_ms()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rockgate.gateway.telemetry.broker_metrics import BROKER_METRICS
+from rockgate.gateway.telemetry.client_metrics import CLIENT_METRICS
 from rockgate.gateway.telemetry.metric import Metric, MetricType
 
 _COUNTER, _GAUGE, _HISTOGRAM = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
@@ -197,6 +198,25 @@ UNWEIGHED = Metric(
     _GAUGE,
     "Sealed segments whose live bytes have not been counted yet.",
 )
+COMPACTIONS = Metric(
+    "rockgate_compactions_total", _COUNTER, "Queues that were compacted from start to end."
+)
+COMPACTION_DROPPED = Metric(
+    "rockgate_compaction_dropped_records_total", _COUNTER, "Records dropped by compaction."
+)
+COMPACTION_READ = Metric(
+    "rockgate_compaction_read_bytes_total", _COUNTER, "Bytes of entries read by compaction."
+)
+COMPACTION_WRITTEN = Metric(
+    "rockgate_compaction_written_bytes_total",
+    _COUNTER,
+    "Bytes of entries that compaction appended again.",
+)
+COMPACTION_DAMAGED = Metric(
+    "rockgate_compaction_damaged_queues",
+    _GAUGE,
+    "Queues that are not compacted until the next start, because an entry is damaged.",
+)
 DISK_FAILED = Metric(
     "rockgate_disk_failed",
     _GAUGE,
@@ -335,5 +355,7 @@ REMOTING_REFUSED = Metric(
 )
 
 METRICS: Mapping[str, Metric] = {
-    each.name: each for each in (*globals().values(), *BROKER_METRICS) if isinstance(each, Metric)
+    each.name: each
+    for each in (*globals().values(), *BROKER_METRICS, *CLIENT_METRICS)
+    if isinstance(each, Metric)
 }

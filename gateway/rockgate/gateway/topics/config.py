@@ -34,5 +34,7 @@ class TopicsConfig:
     `message.timestamp.before.max.ms`."""
     compression_type: CompressionType = "producer"
     """Compression of stored batches; the default of `compression.type`."""
+    system_topics_listed: bool = False
+    """List RocketMQ's system topics to Kafka clients; by name they can always be found."""
     replication_strict: bool = False
     """Reject topics with a replication factor above 1; otherwise they are created with 1."""

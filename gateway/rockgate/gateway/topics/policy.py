@@ -26,6 +26,13 @@ def queue_policy(config: Mapping[str, str]) -> QueuePolicy:
         retention_ms=_limit(config.get(RETENTION_MS)),
         retention_bytes=_limit(config.get(RETENTION_BYTES)),
         is_sync=config.get(FLUSH_EACH) == "1",
+        compacts=compacts(config),
+        compaction_lag_ms=_number(config, "min.compaction.lag.ms", _SILENT.compaction_lag_ms),
+        compaction_lag_ms_max=_number(
+            config, "max.compaction.lag.ms", _SILENT.compaction_lag_ms_max
+        ),
+        dirty_ratio=_ratio(config, "min.cleanable.dirty.ratio", _SILENT.dirty_ratio),
+        delete_retention_ms=_number(config, "delete.retention.ms", _SILENT.delete_retention_ms),
     )
 
 
@@ -33,6 +40,27 @@ def expires(config: Mapping[str, str]) -> bool:
     """Say whether messages of a topic expire at all; those of a compacted one do not."""
     policies = config.get(CLEANUP_POLICY, "delete").split(",")
     return any(policy.strip() == "delete" for policy in policies)
+
+
+def compacts(config: Mapping[str, str]) -> bool:
+    """Say whether records are dropped that a later one with the same key supersedes."""
+    policies = config.get(CLEANUP_POLICY, "delete").split(",")
+    return any(policy.strip() == "compact" for policy in policies)
+
+
+def _number(config: Mapping[str, str], name: str, default: int) -> int:
+    try:
+        return max(0, int(config[name]))
+    except (KeyError, ValueError):
+        return default
+
+
+def _ratio(config: Mapping[str, str], name: str, default: float) -> float:
+    try:
+        ratio = float(config[name])
+    except (KeyError, ValueError):
+        return default
+    return ratio if 0 <= ratio <= 1 else default
 
 
 def _limit(text: str | None) -> int | None:

@@ -18,7 +18,18 @@ from typing import Final
 
 from rockgate.gateway.runtime.bounded_cache import BoundedCache
 from rockgate.gateway.transcode.compressed_bodies import INFLATED_BYTES_MAX, CompressedBodies
-from rockgate.gateway.transcode.dictionary import KEYS, OWN, read_message
+from rockgate.gateway.transcode.dictionary import OWN, read_message
+from rockgate.gateway.transcode.record_bytes import (
+    NULL,
+    VARINT_COUNT,
+    VARINTS,
+    batch_head,
+    header_name,
+    key_and_headers,
+    nullable,
+    of,
+    varint,
+)
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     CHECKSUM_SIZE,
@@ -31,12 +42,7 @@ from rockgate.protocol.entry import (
     message_fields,
 )
 from rockgate.protocol.kafka.records import batch as batches
-from rockgate.protocol.kafka.records.record import (
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    NO_SEQUENCE,
-    is_delta,
-)
+from rockgate.protocol.kafka.records.record import is_delta
 from rockgate.protocol.remoting.compression import compression_of
 from rockgate.protocol.remoting.errors import MalformedContent
 from rockgate.store.api.queues import Queue
@@ -53,7 +59,6 @@ _STORES_OWN: Final = frozenset((TOPIC_ID, MAX_MS, EPOCH))
 """Properties that the store adds to a moved entry; no producer sent them."""
 
 _NAMES_MAX: Final = 4096
-_NAME_SIZE_MAX: Final = 64
 _SHAPES_MAX: Final = 1024
 _SHAPE_SIZE_MAX: Final = 512
 # The id that a client gives each message: usually the only property in which they differ. It has 32
@@ -67,26 +72,8 @@ Shape = tuple[bytes, bytes, bytes]
 """A record's key, and its headers before and after the message id."""
 
 
-def _varint(value: int) -> bytes:
-    """The shortest zig-zag varint of an int64."""
-    n = value << 1 if value >= 0 else ~value << 1 | 1
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-_VARINT_COUNT: Final = 16384
-_VARINTS: Final = [_varint(value) for value in range(_VARINT_COUNT)]
-_NULL: Final = _varint(-1)
-_ID_NAME: Final = _varint(_ID_SIZE - 1) + _ID[:-1]
+_ID_NAME: Final = varint(_ID_SIZE - 1) + _ID[:-1]
 """The start of the header of an id."""
-
-
-def _of(value: int) -> bytes:
-    return _VARINTS[value] if 0 <= value < _VARINT_COUNT else _varint(value)
 
 
 class BatchCache:
@@ -102,6 +89,8 @@ class BatchCache:
         self._cache: BoundedCache[int, tuple[bytearray, int]] = BoundedCache(bytes_max)
         self.get = self._cache.get
         """Return a batch and the offset after it, or None."""
+        self.clear = self._cache.clear
+        """Remove everything: some of the messages may have been compacted."""
 
     def put(self, position: int, batch: bytearray, next_offset: int) -> None:
         """Cache a batch, unless it is small or larger than the whole bound."""
@@ -132,7 +121,7 @@ class BatchTranscoder:
         base = run[0].unit.base
         size, count, inflated = batches.HEADER_SIZE, 0, 0
         base_ms = max_ms = last = 0
-        shapes, varints, fields = self._shapes, _VARINTS, message_fields
+        shapes, varints, fields = self._shapes, VARINTS, message_fields
         for unit, view in run:
             total, magic, offset, sys_flag, born_ms, body_size = fields(view)
             if not count:
@@ -158,10 +147,10 @@ class BatchTranscoder:
                 body: bytes | memoryview = view[HEAD_SIZE_V4:body_end]
                 later, behind = born_ms - base_ms, offset - base
                 lead = b"\x00%b%b%b%b" % (
-                    varints[later] if 0 <= later < _VARINT_COUNT else _varint(later),
-                    varints[behind] if behind < _VARINT_COUNT else _varint(behind),
+                    varints[later] if 0 <= later < VARINT_COUNT else varint(later),
+                    varints[behind] if behind < VARINT_COUNT else varint(behind),
                     key,
-                    varints[body_size] if body_size < _VARINT_COUNT else _varint(body_size),
+                    varints[body_size] if body_size < VARINT_COUNT else varint(body_size),
                 )
             else:
                 record = self._unusual(queue, unit.position, view, base, base_ms)
@@ -170,7 +159,7 @@ class BatchTranscoder:
                 lead, body, tail = record
                 inflated += len(body) if sys_flag & COMPRESSED else 0
             length = len(lead) + len(body) + len(tail)
-            prefix = varints[length] if length < _VARINT_COUNT else _varint(length)
+            prefix = varints[length] if length < VARINT_COUNT else varint(length)
             pieces += (prefix, lead, body, tail)
             size += len(prefix) + length
             count += 1
@@ -181,7 +170,7 @@ class BatchTranscoder:
                 break
         if not count:
             return bytearray(), 0
-        pieces[0] = _head(base, size, epoch, last, base_ms, max_ms, count)
+        pieces[0] = batch_head(base, size, epoch, last, base_ms, max_ms, count)
         out = bytearray().join(pieces)
         batches.seal(out)
         if len(self._names) > _NAMES_MAX:
@@ -218,14 +207,14 @@ class BatchTranscoder:
         if not (is_delta(min(run.born_ms) - base_ms) and is_delta(max(run.born_ms) - base_ms)):
             return None
         body_size = len(run.bodies[0])
-        lead = key + _of(body_size)
+        lead = key + of(body_size)
         size = 1 + len(lead) + body_size + len(before) + id_size + len(behind)
-        times = {born_ms: _of(born_ms - base_ms) for born_ms in set(run.born_ms)}
+        times = {born_ms: of(born_ms - base_ms) for born_ms in set(run.born_ms)}
         heads = [
-            b"%b\0%b%b%b" % (_of(size + len(later) + len(place)), later, place, lead)
+            b"%b\0%b%b%b" % (of(size + len(later) + len(place)), later, place, lead)
             for later, place in zip(
                 map(times.__getitem__, run.born_ms),
-                [_of(offset - base) for offset in run.offsets],
+                [of(offset - base) for offset in run.offsets],
                 strict=True,
             )
         ]
@@ -233,15 +222,15 @@ class BatchTranscoder:
         room = bytes(batches.HEADER_SIZE)
         out = bytearray().join(chain((room,), chain.from_iterable(records)))
         last, max_ms = run.offsets[-1], max(times)
-        out[: len(room)] = _head(base, len(out), epoch, last, base_ms, max_ms, len(heads))
+        out[: len(room)] = batch_head(base, len(out), epoch, last, base_ms, max_ms, len(heads))
         batches.seal(out)
         return out
 
     def _tail(self, properties: bytes, id_at: int, id_end: int) -> tuple[bytes, bytes]:
         """Return a record's key and headers, and cache them if only the id will differ."""
-        key, tail = _tail(properties, self._names)
+        key, tail = key_and_headers(properties, self._names)
         start, unique = id_at - _ID_SIZE, properties[id_at:id_end]
-        lead = _ID_NAME + _of(len(unique))
+        lead = _ID_NAME + of(len(unique))
         if (
             start >= 0
             and (start == 0 or properties[start - 1] == 2)
@@ -272,14 +261,14 @@ class BatchTranscoder:
             headers = [*headers, (COMPRESSED_BODY, b"%d" % entry.sys_flag)]
         if body is None:
             return None
-        size, value = (_NULL, b"") if words.is_null else (_of(len(body)), body)
-        tail = [_of(len(headers))]
+        size, value = (NULL, b"") if words.is_null else (of(len(body)), body)
+        tail = [of(len(headers))]
         for name, content in headers:
-            tail += (_header_name(name), *_bytes(content))
+            tail += (header_name(name), *nullable(content))
         lead = b"\x00%b%b%b%b%b" % (
-            _of(entry.born_ms - base_ms),
-            _of(entry.queue_offset - base),
-            *_bytes(words.key),
+            of(entry.born_ms - base_ms),
+            of(entry.queue_offset - base),
+            *nullable(words.key),
             size,
         )
         return lead, value, b"".join(tail)
@@ -290,67 +279,3 @@ class BatchTranscoder:
         body = view[entry.body_at : entry.body_at + entry.body_size]
         kind = compression_of(entry.sys_flag) if entry.body_size else None
         return body if kind is None else self._opening.body(queue, position, body, kind)
-
-
-def _head(
-    base: int, size: int, epoch: int, last: int, base_ms: int, max_ms: int, count: int
-) -> bytes:
-    return batches.HEADER.pack(
-        base,
-        size - batches.PREFIX_SIZE,
-        epoch,
-        batches.MAGIC,
-        0,
-        0,
-        last - base,
-        base_ms,
-        max_ms,
-        NO_PRODUCER_ID,
-        NO_PRODUCER_EPOCH,
-        NO_SEQUENCE,
-        count,
-    )
-
-
-def _tail(properties: bytes, names: dict[bytes, bytes]) -> tuple[bytes, bytes]:
-    """Return a record's key and headers from properties without names of ours."""
-    key, keys = _NULL, None
-    parts: list[bytes] = [b""]
-    count = 0
-    for part in properties.rstrip(b"\x02").split(b"\x02"):
-        name, separator, value = part.partition(b"\x01")
-        known = names.get(name)
-        if known is None:
-            if not separator or not name:
-                continue
-            if name == KEYS:
-                keys = value
-                continue
-            known = _header_name(name)
-            if len(name) <= _NAME_SIZE_MAX:
-                names[name] = known
-        elif not separator:
-            continue
-        size = len(value)
-        parts += (known, _VARINTS[size] if size < _VARINT_COUNT else _varint(size), value)
-        count += 1
-    if keys is not None:
-        word = keys
-        if b" " in keys or not keys:
-            word = next((each for each in keys.split(b" ") if each), b"")
-            parts += (_header_name(KEYS), _of(len(keys)), keys)
-            count += 1
-        if word:
-            key = _of(len(word)) + word
-    parts[0] = _of(count)
-    return key, b"".join(parts)
-
-
-def _header_name(name: bytes) -> bytes:
-    # Kafka's header names are text, and clients may reject anything else.
-    text = name if name.isascii() else name.decode("utf-8", "replace").encode()
-    return _of(len(text)) + text
-
-
-def _bytes(data: bytes | None) -> tuple[bytes, bytes]:
-    return (_NULL, b"") if data is None else (_of(len(data)), data)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from rockgate.protocol.entry import PROPERTIES_SIZE_MAX
+from rockgate.protocol.entry import PROPERTIES_SIZE_MAX, get_property
 from rockgate.protocol.kafka.records.record import Header
 from rockgate.protocol.remoting.properties import (
     DELAY_LEVEL,
@@ -283,6 +283,15 @@ def read_message(properties: bytes, hidden: frozenset[bytes] = frozenset()) -> W
 def first_key(keys: bytes) -> bytes | None:
     """Return the first word of KEYS, None if there is none."""
     return next((word for word in keys.split(b" ") if word), None)
+
+
+def record_key(properties: bytes) -> bytes | None:
+    """Return the key of the record that a message's properties describe."""
+    exact = get_property(properties, EXACT_KEY)
+    if exact is not None and (key := _read_key(exact)) is not None:
+        return key
+    keys = get_property(properties, KEYS)
+    return None if keys is None else first_key(keys)
 
 
 def _split_keys(keys: bytes | None, exact: bytes | None) -> tuple[bytes | None, bytes | None]:

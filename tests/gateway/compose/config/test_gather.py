@@ -138,8 +138,9 @@ def test_times_may_carry_a_unit(text: str, value: int) -> None:
         ),
         (
             "listen=off",
-            "Unknown setting 'listen' (--set). Did you mean 'http.listen'?",
+            "Unknown setting 'listen' (--set). Did you mean 'listeners'?",
         ),
+        ("hooks=off", "Unknown setting 'hooks' (--set). Did you mean 'remoting.hooks'?"),
         ("zzz=1", "Unknown setting 'zzz' (--set). Run `rockgate config` for a list."),
         ("topics.partitions=many", "topics.partitions (--set) must be an integer, not 'many'"),
         ("topics.partitions=1.5", "topics.partitions (--set) must be an integer, not '1.5'"),

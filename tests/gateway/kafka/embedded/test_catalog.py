@@ -4,6 +4,7 @@ from tests.gateway.kafka.admin import Admin
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.api.topics import NewTopic
 
 
 def test_a_topic_is_found_by_the_name_that_kafka_clients_know() -> None:
@@ -34,6 +35,21 @@ def test_names_come_in_order_from_one_on() -> None:
     admin.topic("bb")
     assert list(admin.catalog.names_from("b")) == ["bb", "c", "rmq.dlq.g"]
     assert list(admin.catalog.names_from("z")) == []
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_system_topics_are_found_by_name_and_listed_if_asked_for(*, is_listed: bool) -> None:
+    admin = Admin()
+    catalog = StoreCatalog(admin.store.topics, 100, lists_system_topics=is_listed)
+    assert list(catalog.names_from("")) == []
+    for name in ("TBW102", "__consumer_offsets"):
+        admin.store.topics.create(NewTopic(name=name, queue_count=1, is_internal=True))
+    listed = ["TBW102", "__consumer_offsets"] if is_listed else ["__consumer_offsets"]
+    assert sorted(catalog.names_from("")) == listed
+    assert sorted(topic.name for topic in catalog) == listed
+    found = catalog.find("TBW102")
+    assert found is not None and found.is_internal
+    assert catalog.find_id(found.id) is found
 
 
 def test_a_listing_made_later_knows_what_was_there_before() -> None:

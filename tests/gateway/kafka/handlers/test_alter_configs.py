@@ -117,7 +117,7 @@ async def test_what_other_protocols_keep_with_a_topic_stays() -> None:
         ),
         ((GROUP, "", []), ErrorCode.INVALID_REQUEST, "requires a name"),
         ((GROUP, "g", [("segment.ms", "1")]), ErrorCode.INVALID_CONFIG, "Unknown group config"),
-        ((16, "m", []), ErrorCode.INVALID_REQUEST, "Resource type client metrics has no configs."),
+        ((16, "", []), ErrorCode.INVALID_REQUEST, "A client metrics resource requires a name."),
         ((77, "g", []), ErrorCode.INVALID_REQUEST, "Unknown resource type 77."),
     ],
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.compose.kafka.table import HANDLERS
 from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
 from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.net.address import Address
@@ -73,3 +73,42 @@ def test_the_table_of_handlers_is_in_key_order_and_serves_no_more_than_it_advert
     assert keys == sorted(set(keys)) and ApiKey.API_VERSIONS in keys
     for row in HANDLERS:
         assert row.versions & row.advertised == row.versions
+
+
+def features(version: int, *keys: ApiKey) -> tuple[dict[str, tuple[int, int]], dict[str, int]]:
+    served = {key: Versions(0, 1) for key in (ApiKey.API_VERSIONS, *keys)}
+    response = ApiVersions(served).handle(request(), call(version))
+    read = decode(ApiVersionsResponse, version, encode(response, version))
+    supported = {
+        each.name: (each.min_version, each.max_version) for each in read.supported_features
+    }
+    finalized = {each.name: each.max_version_level for each in read.finalized_features}
+    return supported, finalized
+
+
+def test_the_features_are_those_of_a_new_cluster_of_kafka_4_3() -> None:
+    # As a broker of 4.3.1 answered.
+    supported, finalized = features(
+        4,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+        ApiKey.INIT_PRODUCER_ID,
+    )
+    assert supported == {
+        "group.version": (0, 1),
+        "kraft.version": (0, 1),
+        "metadata.version": (7, 30),
+        "share.version": (0, 1),
+        "streams.version": (0, 1),
+        "transaction.version": (0, 2),
+        "eligible.leader.replicas.version": (0, 1),
+    }
+    del supported["kraft.version"]
+    assert finalized == {name: high for name, (_, high) in supported.items()}
+
+
+def test_a_feature_is_there_with_its_api_and_before_v4_without_those_that_begin_at_0() -> None:
+    assert "group.version" not in features(4)[0]
+    assert features(3, ApiKey.CONSUMER_GROUP_HEARTBEAT)[0] == {"metadata.version": (7, 30)}
+    assert features(3, ApiKey.CONSUMER_GROUP_HEARTBEAT)[1]["group.version"] == 1

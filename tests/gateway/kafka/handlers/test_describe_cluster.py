@@ -3,7 +3,7 @@ from tests.gateway.kafka.admin import IDENTITY, NODE_ID, Admin, seen
 from tests.gateway.kafka.world import call
 
 from rockgate.gateway.kafka.handlers.describe_cluster import DescribeCluster
-from rockgate.gateway.kafka.topics.metadata_cache import CLUSTER_OPERATIONS, NOT_ASKED
+from rockgate.gateway.kafka.request.permitted import CLUSTER_OPERATIONS, NOT_ASKED
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_cluster import (
     DescribeClusterBroker,

@@ -18,7 +18,6 @@ Topics = list[tuple[str, list[int]]]
 async def ask(admin: Admin, topics: Topics, version: int) -> DescribeQuorumResponse:
     handler = DescribeQuorum(
         node_id=NODE_ID,
-        advertised=admin.advertised,
         log=admin.store.log,
         epochs=admin.store.epochs,
         clock=admin.store.clock,

@@ -10,7 +10,7 @@ from rockgate.gateway.kafka.handlers.describe_topic_partitions import (
     DescribeTopicPartitions,
 )
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.topics.metadata_cache import TOPIC_OPERATIONS
+from rockgate.gateway.kafka.request.permitted import TOPIC_OPERATIONS
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     Cursor,

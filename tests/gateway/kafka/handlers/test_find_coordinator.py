@@ -8,21 +8,13 @@ from tests.gateway.kafka.world import call
 
 from rockgate.gateway.kafka.embedded.placement import SingleNode
 from rockgate.gateway.kafka.handlers.find_coordinator import FindCoordinator
-from rockgate.gateway.kafka.topics.advertised import Advertised
-from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
 
-HANDLER = FindCoordinator(
-    SingleNode(
-        node_id=7,
-        leader_epoch=0,
-        advertised=Advertised(configured=Address("broker", 9), bound=Address("0.0.0.0", 1)),
-    )
-)
+HANDLER = FindCoordinator(SingleNode(node_id=7, leader_epoch=0))
 
 
 def ask(version: int, key_type: int = 0) -> FindCoordinatorResponse:
@@ -34,15 +26,15 @@ def ask(version: int, key_type: int = 0) -> FindCoordinatorResponse:
 def test_one_key_is_answered_with_this_node(version: int) -> None:
     response = ask(version)
     assert (response.error_code, response.node_id) == (0, 7)
-    assert (response.host, response.port) == ("broker", 9)
+    assert (response.host, response.port) == ("here", 9092)
 
 
 @pytest.mark.parametrize("version", range(4, 7))
 def test_many_keys_are_answered_each(version: int) -> None:
     found = ask(version).coordinators
     assert [(each.key, each.node_id, each.host, each.port) for each in found] == [
-        ("a", 7, "broker", 9),
-        ("b", 7, "broker", 9),
+        ("a", 7, "here", 9092),
+        ("b", 7, "here", 9092),
     ]
 
 

@@ -11,7 +11,8 @@ from tests.gateway.kafka.world import call
 
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.embedded.progress import StoreProgress
-from rockgate.gateway.kafka.handlers.offset_fetch import SLICE_COUNT, OffsetFetch, _merged
+from rockgate.gateway.kafka.groups.offset_asks import merged
+from rockgate.gateway.kafka.handlers.offset_fetch import SLICE_COUNT, OffsetFetch
 from rockgate.gateway.kafka.request.chunked import Room, at_once
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -228,9 +229,9 @@ async def test_an_answer_that_would_be_too_large_is_refused_as_a_whole(
 
 def test_a_group_that_is_named_thousands_of_times_is_merged_without_copies() -> None:
     topics = [OffsetFetchRequestTopics(name=f"t-{at}", partition_indexes=[0, 0]) for at in range(9)]
-    merged = at_once(_merged([("g", topics[at % 9 : at % 9 + 1]) for at in range(9_000)]))
-    [(group, asked)] = merged
+    found = at_once(merged([("g", topics[at % 9 : at % 9 + 1]) for at in range(9_000)]))
+    [(group, asked)] = found
     assert group == "g" and asked is not None
     assert [each.name for each in asked] == [f"t-{at}" for at in range(9)]
     assert all(each.partition_indexes == [0] for each in asked)
-    assert at_once(_merged([("g", topics), ("g", None)])) == [("g", None)]
+    assert at_once(merged([("g", topics), ("g", None)])) == [("g", None)]

@@ -108,7 +108,9 @@ class Listener:
         return answer.topics[0].partitions[-1]
 
     def shortcut(self, request: ProduceRequest, version: int) -> ProducedPartition | None:
-        answer = self.handler.shortcut(memoryview(encode(request, version)), version)
+        answer = self.handler.shortcut(
+            memoryview(encode(request, version)), version, call(version).peer
+        )
         if answer is None:
             return None
         response = decode(ProduceResponse, version, b"".join(answer))

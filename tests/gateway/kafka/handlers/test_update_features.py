@@ -2,6 +2,7 @@ import pytest
 from tests.gateway.kafka.admin import seen
 from tests.gateway.kafka.world import call
 
+from rockgate.gateway.kafka.handlers.api_versions import Feature
 from rockgate.gateway.kafka.handlers.update_features import UpdateFeatures
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.update_features import (
@@ -10,7 +11,7 @@ from rockgate.protocol.kafka.messages.update_features import (
     UpdateFeaturesResponse,
 )
 
-FEATURES = {"transaction.version": 2}
+FEATURES = {"transaction.version": Feature(0, 2)}
 
 
 async def update(version: int, *levels: tuple[str, int]) -> UpdateFeaturesResponse:

@@ -86,7 +86,7 @@ def test_the_handler_holds_nothing_of_a_request() -> None:
         await asyncio.sleep(0)
         assert held() == before
         light = world.request(world.batch([plain(b"l")]), partition=1)
-        assert produce.shortcut(memoryview(encode(light, 12)), 12) is not None
+        assert produce.shortcut(memoryview(encode(light, 12)), 12, call(12).peer) is not None
         assert held() == before
         await waits
 

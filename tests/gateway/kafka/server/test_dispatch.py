@@ -323,12 +323,17 @@ async def test_a_large_request_that_cannot_be_read_ends_the_connection() -> None
         outcome.answer()
 
 
-async def test_a_request_beyond_the_size_of_its_api_is_refused_unread() -> None:
+@pytest.mark.parametrize("is_bulk", [True, False])
+async def test_a_request_beyond_the_size_of_its_api_is_refused_unread(is_bulk: bool) -> None:
     def never(body: memoryview, version: int) -> Any:
         raise AssertionError("it was read")
 
     table = dispatcher(
-        ok, decode=never, size_max=LARGE_SIZE, too_large=ErrorCode.UNKNOWN_SERVER_ERROR
+        ok,
+        decode=never,
+        is_bulk=is_bulk,
+        size_max=LARGE_SIZE,
+        too_large=ErrorCode.UNKNOWN_SERVER_ERROR,
     )
     answer = read(table.dispatch(exchange(bytes(LARGE_SIZE + 100)), PEER))
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
@@ -400,7 +405,7 @@ def test_a_bug_has_no_code() -> None:
 class Short(Scripted):
     """A handler with a shortcut that knows one body only."""
 
-    def shortcut(self, body: memoryview, version: int) -> Answer | None:
+    def shortcut(self, body: memoryview, version: int, peer: Peer) -> Answer | None:
         timeout_ms = decode(InitProducerIdRequest, version, body).transaction_timeout_ms
         if timeout_ms == 0:
             raise ZeroDivisionError("oops")

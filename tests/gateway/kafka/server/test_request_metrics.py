@@ -5,8 +5,8 @@ import pytest
 from tests.gateway.kafka.admin import Admin
 from tests.gateway.kafka.world import call
 
-from rockgate.gateway.compose.kafka_services import Services
-from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.compose.kafka.services import Services
+from rockgate.gateway.compose.kafka.table import HANDLERS
 from rockgate.gateway.kafka.handlers.fetch import Fetched
 from rockgate.gateway.kafka.handlers.produce import Produced
 from rockgate.gateway.kafka.request.handler import Answer, Peer, Row

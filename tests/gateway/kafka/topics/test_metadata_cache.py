@@ -1,7 +1,7 @@
 import pytest
 from tests.gateway.kafka.admin import NODE_ID, Admin
 
-from rockgate.gateway.kafka.topics.metadata_cache import (
+from rockgate.gateway.kafka.request.permitted import (
     CLUSTER_OPERATIONS,
     NOT_ASKED,
     TOPIC_OPERATIONS,
@@ -37,8 +37,8 @@ def declared(topic: Topic, version: int, operations: int = NOT_ASKED) -> bytes:
     return encode(MetadataResponse(topics=[described]), version)
 
 
-def shown(admin: Admin, topic: Topic, version: int, *, with_operations: bool = False) -> bytes:
-    part = admin.metadata_cache.topic(topic, version, with_operations=with_operations)
+def shown(admin: Admin, topic: Topic, version: int, *, operations: int = NOT_ASKED) -> bytes:
+    part = admin.metadata_cache.topic(topic, version, operations=operations)
     return encode(MetadataResponse(topics=[part]), version)
 
 
@@ -49,7 +49,7 @@ def test_a_topic_is_shown_as_the_declared_codec_would(version: int) -> None:
     for topic in (admin.topic("a", 1), admin.topic("b", 3), admin.topic("c", 1000)):
         for _ in range(2):
             assert shown(admin, topic, version) == declared(topic, version)
-            assert shown(admin, topic, version, with_operations=True) == declared(
+            assert shown(admin, topic, version, operations=TOPIC_OPERATIONS) == declared(
                 topic, version, TOPIC_OPERATIONS
             )
 
@@ -57,8 +57,8 @@ def test_a_topic_is_shown_as_the_declared_codec_would(version: int) -> None:
 def test_a_topic_is_encoded_once_until_it_changes() -> None:
     admin = Admin()
     topic = admin.topic("a", 2)
-    first = admin.metadata_cache.topic(topic, 12, with_operations=False)
-    assert admin.metadata_cache.topic(topic, 12, with_operations=False) is first
+    first = admin.metadata_cache.topic(topic, 12, operations=NOT_ASKED)
+    assert admin.metadata_cache.topic(topic, 12, operations=NOT_ASKED) is first
     admin.store.topics.grow({topic: 3})
     assert shown(admin, topic, 12) == declared(topic, 12)
 
@@ -66,29 +66,29 @@ def test_a_topic_is_encoded_once_until_it_changes() -> None:
 def test_a_topic_of_many_partitions_is_not_kept() -> None:
     admin = Admin()
     topic = admin.topic("a", 1000)
-    first = admin.metadata_cache.topic(topic, 12, with_operations=False)
-    assert admin.metadata_cache.topic(topic, 12, with_operations=False) is not first
+    first = admin.metadata_cache.topic(topic, 12, operations=NOT_ASKED)
+    assert admin.metadata_cache.topic(topic, 12, operations=NOT_ASKED) is not first
 
 
 def test_the_list_of_all_topics_is_kept_until_something_changes() -> None:
     admin = Admin()
     topic = admin.topic("a")
-    part = admin.metadata_cache.topic(topic, 12, with_operations=False)
+    part = admin.metadata_cache.topic(topic, 12, operations=NOT_ASKED)
     whole, version = join(MetadataResponseTopic, 12, [part]), admin.catalog.version
-    admin.metadata_cache.keep_all(version, whole, with_operations=False)
-    assert admin.metadata_cache.all_topics(version, 12, with_operations=False) is whole
-    assert admin.metadata_cache.all_topics(version, 11, with_operations=False) is None
-    assert admin.metadata_cache.all_topics(version, 12, with_operations=True) is None
-    assert admin.metadata_cache.all_topics(version + 1, 12, with_operations=False) is None
+    admin.metadata_cache.keep_all(version, whole, operations=NOT_ASKED)
+    assert admin.metadata_cache.all_topics(version, 12, operations=NOT_ASKED) is whole
+    assert admin.metadata_cache.all_topics(version, 11, operations=NOT_ASKED) is None
+    assert admin.metadata_cache.all_topics(version, 12, operations=TOPIC_OPERATIONS) is None
+    assert admin.metadata_cache.all_topics(version + 1, 12, operations=NOT_ASKED) is None
     admin.metadata_cache.forget(topic)
-    assert admin.metadata_cache.all_topics(version, 12, with_operations=False) is None
+    assert admin.metadata_cache.all_topics(version, 12, operations=NOT_ASKED) is None
 
 
 def test_a_deleted_topic_is_let_go_of_in_every_form() -> None:
     admin = Admin()
     topic = admin.topic("a")
     for version in (0, 12):
-        admin.metadata_cache.topic(topic, version, with_operations=False)
+        admin.metadata_cache.topic(topic, version, operations=NOT_ASKED)
     admin.store.topics.delete([topic])
     assert not any(admin.metadata_cache._topics.values())
 

@@ -19,6 +19,7 @@ from rockgate.gateway.remoting.admin.broker_settings import (
 )
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.storage.config import OverloadConfig
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.errors import StoreFull
 from rockgate.store.state.fold import Fold, Journal
@@ -36,11 +37,14 @@ class SettingsWorld(World):
         super().open()
         self.settings = BrokerSettings(
             configured=RemotingConfig(check_times_max=7),
+            overload=OverloadConfig(send_wait_ms_max=300),
             changed=self.changed,
             facts={"brokerName": "here", "flushDiskType": "ASYNC_FLUSH"},
         )
         self.applied: list[RemotingConfig] = []
         self.settings.on_changed.append(self.applied.append)
+        self.bounds: list[OverloadConfig] = []
+        self.settings.on_overload_changed.append(self.bounds.append)
 
 
 def test_a_change_is_shown_applied_and_in_the_log() -> None:
@@ -52,6 +56,49 @@ def test_a_change_is_shown_applied_and_in_the_log() -> None:
     world.reopen()
     assert world.settings.current()["maxMessageSize"] == "1000"
     assert world.changed.over(RemotingConfig()).check_times_max == 9
+
+
+def test_a_switch_is_shown_as_java_writes_it() -> None:
+    world = SettingsWorld()
+    assert world.settings.current()["useServerSideResetOffset"] == "true"
+    world.settings.change(b"useServerSideResetOffset=false")
+    world.reopen()
+    assert world.settings.current()["useServerSideResetOffset"] == "false"
+    assert world.changed.over(RemotingConfig()).server_side_reset is False
+    world.settings.change(b"useServerSideResetOffset=true")
+    [config] = world.applied
+    assert config.server_side_reset is True
+    assert world.changed.over(RemotingConfig(server_side_reset=False)).server_side_reset is False
+
+
+def test_bounds_of_overload_are_changed_apart_from_the_listener_s_settings() -> None:
+    world = SettingsWorld()
+    assert world.settings.current()["waitTimeMillsInSendQueue"] == "300"
+    world.settings.change(b"waitTimeMillsInSendQueue=500\ndisableConsumeIfConsumerReadSlowly=true")
+    [bounds] = world.bounds
+    assert (bounds.send_wait_ms_max, bounds.slow_groups, bounds.enabled) == (500, True, True)
+    assert world.applied == []
+    world.kill()
+    assert world.settings.current()["waitTimeMillsInSendQueue"] == "500"
+    assert world.changed.over(OverloadConfig()).slow_groups
+    assert world.changed.over(RemotingConfig()) == RemotingConfig()
+    world.settings.change(b"waitTimeMillsInSendQueue=300\ntransactionCheckMax=9")
+    assert world.bounds[-1].send_wait_ms_max == 300
+    assert world.changed.over(OverloadConfig()).send_wait_ms_max == 200
+    assert len(world.applied) == 1
+
+
+def test_name_servers_are_a_text_that_is_in_the_log_too() -> None:
+    world = SettingsWorld()
+    assert world.settings.current()["namesrvAddr"] == ""
+    world.settings.change(b"namesrvAddr=Here:9876;[::1]:9877\n")
+    [config] = world.applied
+    assert [str(each) for each in config.name_server_list()] == ["Here:9876", "[::1]:9877"]
+    world.kill()
+    assert world.settings.current()["namesrvAddr"] == "Here:9876;[::1]:9877"
+    world.settings.change(b"namesrvAddr=\n")
+    assert world.applied[-1].name_server_list() == []
+    assert world.changed.over(RemotingConfig(name_servers="there:1")).name_servers == "there:1"
 
 
 def test_what_is_set_back_to_the_configured_value_follows_the_configuration_again() -> None:
@@ -81,6 +128,10 @@ def test_what_is_shown_can_be_sent_back_and_changes_nothing() -> None:
         (b"maxMessageSize=99999999999999999999999", 29, "must be a number"),
         (b"maxMessageSize=-1", 29, "must be a number"),
         (b"maxMessageSize=", 29, "must be a number"),
+        (b"namesrvAddr=here", 29, "namesrvAddr must be HOST:PORT"),
+        (b"namesrvAddr=here:1;off", 29, "namesrvAddr must have a port after each address"),
+        (b"namesrvAddr=" + b"here:1;" * 17, 29, "at most 16 addresses, not 17"),
+        (b"useServerSideResetOffset=1", 29, "must be true or false, not '1'"),
     ],
 )
 def test_one_that_cannot_be_changed_refuses_all(line: bytes, code: int, text: str) -> None:
@@ -114,13 +165,18 @@ def test_the_body_has_a_bound() -> None:
 
 def test_what_a_later_version_would_not_allow_is_ignored() -> None:
     world = SettingsWorld()
-    world.changed.put({"transactionCheckMax": -5, "goneSetting": 3})
+    world.changed.put({"transactionCheckMax": -5, "goneSetting": 3, "namesrvAddr": "no port"})
+    world.changed.put({"maxMessageSize": "many", "transactionTimeOut": "9"})
     assert world.changed.over(RemotingConfig()) == RemotingConfig()
 
 
 def test_every_setting_that_can_be_changed_has_bounds_and_no_fixed_one_can() -> None:
-    config = RemotingConfig()
-    assert all(isinstance(getattr(config, field), int) for field in CHANGEABLE.values())
+    for section in (RemotingConfig(), OverloadConfig()):
+        known = [each for each in CHANGEABLE.values() if each.section is type(section)]
+        assert known
+        for each in known:
+            value = getattr(section, each.field)
+            assert each.kind is str or each.bounds["minimum"] <= value <= each.bounds["maximum"]
     assert not set(CHANGEABLE) & set(FIXED)
 
 

@@ -10,13 +10,14 @@ from tests.gateway.remoting.world import Everybody, FakeCaller
 
 from rockgate.gateway.remoting.groups import slow_groups
 from rockgate.gateway.remoting.groups.clients import Client, Clients
-from rockgate.gateway.remoting.groups.slow_groups import INTERVAL_MS, SlowGroups
+from rockgate.gateway.remoting.groups.slow_groups import SlowGroups
 from rockgate.gateway.storage.config import OverloadConfig
 from rockgate.protocol.remoting.bodies.clients import ConsumerData
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.progress.records import Commit
 
 BYTES_MAX = 4_000
+THREE_MINUTES_MS = 180_000
 
 
 class Behind(PullWorld):
@@ -32,7 +33,7 @@ class Behind(PullWorld):
             queues=self.store.queues,
             commit_log=self.store.log,
             clock=self.clock,
-            bytes_max=BYTES_MAX,
+            config=OverloadConfig(slow_groups=True, slow_group_bytes_max=BYTES_MAX),
         )
 
     def join(self, *groups: str) -> None:
@@ -46,7 +47,7 @@ class Behind(PullWorld):
 
     def pass_three_minutes(self) -> int:
         """Let the time pass until it looks; returns how many turns that took."""
-        self.clock.advance(INTERVAL_MS)
+        self.clock.advance(THREE_MINUTES_MS)
         turns = 1
         while self.watch.step():
             turns += 1
@@ -72,7 +73,7 @@ def world() -> Behind:
 def test_every_three_minutes_a_group_too_far_behind_is_stopped_with_one_line(
     world: Behind, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world.clock.advance(INTERVAL_MS - 1)
+    world.clock.advance(THREE_MINUTES_MS - 1)
     assert not world.watch.step()
     assert world.is_allowed("slow")
     world.clock.advance(1)
@@ -143,12 +144,23 @@ def test_a_look_that_failed_is_begun_anew_later(
 
     with monkeypatch.context() as patch:
         patch.setattr(world.watch, "_look", fail)
-        world.clock.advance(INTERVAL_MS)
+        world.clock.advance(THREE_MINUTES_MS)
         with pytest.raises(OSError, match="Input/output"):
             world.watch.step()
     assert not world.watch.step()
     world.pass_three_minutes()
     assert not world.is_allowed("slow")
+
+
+@pytest.mark.row("G-01")
+def test_it_is_switched_on_and_off_while_the_server_runs(world: Behind) -> None:
+    world.watch.configure(OverloadConfig(slow_group_bytes_max=BYTES_MAX))
+    world.pass_three_minutes()
+    assert world.is_allowed("slow")
+    world.watch.configure(OverloadConfig(slow_groups=True, slow_group_bytes_max=BYTES_MAX))
+    world.pass_three_minutes()
+    assert not world.is_allowed("slow")
+    assert world.is_allowed("quick")
 
 
 @pytest.mark.row("G-01")

@@ -74,6 +74,8 @@ def table(handle: Handle) -> dict[RequestCode, Handle]:
         RequestCode.SEND_MESSAGE,
         RequestCode.SEND_MESSAGE_V2,
         RequestCode.SEND_BATCH_MESSAGE,
+        RequestCode.SEND_REPLY_MESSAGE,
+        RequestCode.SEND_REPLY_MESSAGE_V2,
         RequestCode.PULL_MESSAGE,
         RequestCode.LITE_PULL_MESSAGE,
         RequestCode.POP_MESSAGE,
@@ -132,6 +134,21 @@ async def test_hooks_see_a_send_before_and_after_it_is_stored(
     assert (context.is_batch, context.is_oneway) == (is_batch, False)
     assert (context.message_id, context.queue_offset) == ("A1", 7)
     assert context.outcome.seconds >= 0
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+async def test_hooks_see_a_reply_as_a_send(is_long: bool) -> None:
+    hook, command = Recorder(), send(RequestCode.SEND_REPLY_MESSAGE_V2)
+    if is_long:
+        fields = {"topic": "orders", "producerGroup": "payers", "properties": "TAGS\x01a\x02"}
+        numbers = {"queueId": "2", "sysFlag": "0", "bornTimestamp": "0", "flag": "0"}
+        more = {"defaultTopic": "TBW102", "defaultTopicQueueNums": "4"}
+        command = Command(RequestCode.SEND_REPLY_MESSAGE, {**fields, **numbers, **more}, b"body")
+    answer = await answered(Hooks([("one", hook)]), finished, command)
+    assert answer is not None and answer.code == 0
+    [(before, context, _), (after, _, known)] = hook.calls
+    assert (before, after, known) == ("before send", "after send", 0)
+    assert (context.topic, context.producer_group, context.body_bytes) == ("orders", "payers", 4)
 
 
 @pytest.mark.row("SND-1")

@@ -26,6 +26,7 @@ from rockgate.protocol.entry import TRANSACTION_COMMIT
 from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
 from rockgate.protocol.remoting.command import Command
+from rockgate.protocol.remoting.errors import MalformedRequest
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader
 from rockgate.store.errors import StoreFull
 from rockgate.store.testing.memory_files import MemoryDisk, PowerCut
@@ -423,6 +424,52 @@ def test_one_way_commits_leave_the_loop_to_others_after_a_while(
     for left in (2, 1, 0):
         turns.turn()
         assert len(turns.world.undecided) == left
+
+
+def test_the_first_decision_wins_although_it_was_one_way() -> None:
+    turns = Turns()
+    half, other = turns.world.prepare(), turns.world.prepare()
+    turns.end(other.offset)
+    turns.end(half.offset)
+    header = EndTransactionHeader(
+        producer_group="payers",
+        tran_state_table_offset=half.offset,
+        commit_log_offset=0,
+        commit_or_rollback=12,
+    )
+    answer = turns.requests.end(Command(37, headers.write(header)), turns.caller)
+    assert isinstance(answer, Command)
+    assert answer.code == ResponseCode.TRANSACTION_SHOULD_COMMIT
+    assert [each.offset for each in turns.world.undecided.all()] == [other.offset], "not its turn"
+
+
+def test_a_one_way_request_that_waits_keeps_no_body() -> None:
+    turns = Turns()
+    body = bytearray(1 << 20)
+    header = EndTransactionHeader(
+        producer_group="payers",
+        tran_state_table_offset=turns.world.prepare().offset,
+        commit_log_offset=0,
+        commit_or_rollback=8,
+    )
+    fields = headers.write(header)
+    turns.requests.end(Command(37, fields, memoryview(body), flag=ONEWAY_FLAG), turns.caller)
+    body.clear()  # BufferError if anything still refers to it
+
+
+def test_a_stop_carries_out_what_waits() -> None:
+    turns = Turns()
+    turns.end(turns.world.prepare().offset)
+    turns.requests.finish()
+    assert len(turns.world.delivered()) == 1
+    turns.turn()
+    assert len(turns.world.delivered()) == 1
+
+
+def test_a_one_way_request_that_cannot_be_read_is_refused_at_once() -> None:
+    turns = Turns()
+    with pytest.raises(MalformedRequest):
+        turns.requests.end(Command(37, {}, flag=ONEWAY_FLAG), turns.caller)
 
 
 def test_a_one_way_commit_that_fails_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Sends over the wire, against a running server."""
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -201,3 +202,35 @@ async def test_what_is_stored_and_not_on_disk_in_time_says_so_and_where_it_lies(
     assert (found.fields["queueId"], found.fields["queueOffset"]) == ("3", "41")
     assert found.fields["transactionId"] == "id-1"
     admin.store.flush()
+
+
+def test_a_compacted_topic_takes_no_message_without_a_key(broker: Client) -> None:
+    made = {
+        "topic": "compacted",
+        "defaultTopic": "TBW102",
+        "readQueueNums": 1,
+        "writeQueueNums": 1,
+        "perm": 6,
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": 0,
+        "order": "false",
+        "attributes": "+cleanup.policy=COMPACTION",
+    }
+    assert broker.ask(17, made).code == 0
+    found = json.loads(bytes(broker.ask(351, {"topic": "compacted"}).body))
+    assert found["attributes"] == {"cleanup.policy": "COMPACTION"}
+    answer = broker.publish("compacted")
+    assert (answer.code, answer.remark) == (
+        ResponseCode.MESSAGE_ILLEGAL,
+        "Required message key is missing",
+    )
+    with_key, without = ((0, b"b", properties({name: "x"}).encode()) for name in ("KEYS", "TAGS"))
+    batches = [encode_batch([with_key, each]) for each in (with_key, without)]
+    codes = [broker.publish("compacted", each, batch=True).code for each in batches]
+    assert codes == [0, ResponseCode.MESSAGE_ILLEGAL]
+    for bad in ("SQUASH", ""):
+        attributes = f"+cleanup.policy={bad}"
+        answer = broker.ask(17, {**made, "attributes": attributes})
+        assert answer.code == ResponseCode.INVALID_PARAMETER
+    assert broker.ask(17, {**made, "attributes": "-cleanup.policy"}).code == 0
+    assert broker.publish("compacted").code == 0

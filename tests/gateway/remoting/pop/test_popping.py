@@ -30,6 +30,7 @@ def bodies(found: list) -> list[bytes]:  # type: ignore[type-arg]
     return [each.body for each in found]
 
 
+@pytest.mark.row("Q-04")
 async def test_a_message_is_handed_to_one_member_only() -> None:
     w = world()
     assert bodies(await w.pop(maxMsgNums=2)) == [b"m0", b"m1"]

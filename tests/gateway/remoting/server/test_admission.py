@@ -58,7 +58,7 @@ def told(frame: Frame) -> tuple[int, str]:
 BUSY = int(ResponseCode.SYSTEM_BUSY)
 
 
-@pytest.mark.row("F-02")
+@pytest.mark.row("F-02", "Q-05")
 async def test_sends_wait_while_the_store_is_stalled_and_are_stored_when_it_continues() -> None:
     broker = Broker()
     broker.admission.stalled(True)

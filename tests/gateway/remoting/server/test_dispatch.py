@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from tests.gateway.remoting.world import FakeCaller
+from tests.world import World
 
 from rockgate.gateway.remoting.server.dispatch import Dispatcher, Frame
 from rockgate.gateway.remoting.server.errors import Refused
@@ -51,6 +52,13 @@ HANDLES = [
 ]
 
 
+def told(frame: Frame) -> tuple[int, str]:
+    client = Connection()
+    client.request(CODE)
+    [answer] = client.receive_data(b"".join(map(bytes, frame)))
+    return answer.code, answer.remark or ""
+
+
 async def dispatched(handle: Callable[..., Any] | None, flag: int) -> Frame:
     dispatcher = Dispatcher({} if handle is None else {CODE: handle})
     outcome = dispatcher.dispatch(Command(CODE, flag=flag), cast(Any, FakeCaller(1)))
@@ -70,7 +78,7 @@ async def test_a_one_way_request_is_never_answered_whatever_becomes_of_it(
     assert answer.code == code, "whoever waits is told"
 
 
-@pytest.mark.row("M-04")
+@pytest.mark.row("M-04", "Q-05")
 async def test_a_request_goes_to_the_processor_of_its_code_and_waits_for_no_other_kind() -> None:
     gate = asyncio.Event()
 
@@ -101,3 +109,21 @@ async def test_a_request_goes_to_the_processor_of_its_code_and_waits_for_no_othe
     gate.set()
     for each in held:
         assert told(await cast(Awaitable[Frame], each)) == "slow"
+
+
+@pytest.mark.row("PUT-1")
+async def test_a_put_after_the_store_was_closed_is_refused_as_unavailable_and_not_stored() -> None:
+    world = World()
+    world.topic()
+
+    def put(command: Command, caller: object) -> Command:
+        return Command(0, remark=str(world.message().offset))
+
+    assert told(await dispatched(put, 0)) == (0, "0")
+    world.store.close()
+    code, text = told(await dispatched(put, 0))
+    assert code == ResponseCode.SERVICE_NOT_AVAILABLE
+    assert "the server is stopping" in text
+    assert await dispatched(put, ONEWAY_FLAG) == []
+    world.open()
+    assert world.queue().next_offset == 1

@@ -142,6 +142,33 @@ def test_more_than_the_bound_in_flight_are_refused_until_one_is_answered(name: s
     assert made.refusal(kind, 0) is None
 
 
+def test_a_bound_that_is_lowered_holds_once_enough_are_answered() -> None:
+    made = overload(send_in_flight_max=4)
+    kind = made.kind_of(NEXT_CODE["send"])
+    for _ in range(3):
+        kind.enter()
+    assert made.refusal(kind, 0) is None
+    made.configure(OverloadConfig(send_in_flight_max=2, send_wait_ms_max=7))
+    for _ in range(2):
+        assert kind.is_guarded and made.refusal(kind, 0), "as many as may be, or more"
+        kind.leave()
+    assert not kind.is_guarded
+    assert made.refusal(kind, 0) is None
+    assert made.overdue(kind, 7, 0) is not None
+    made.configure(OverloadConfig())
+    kind.enter()
+    assert made.refusal(kind, 0) is None and made.overdue(kind, 7, 0) is None
+
+
+def test_what_is_switched_off_stays_so_whatever_its_bounds() -> None:
+    made = overload(enabled=False)
+    kind = made.kind_of(NEXT_CODE["send"])
+    made.configure(OverloadConfig(enabled=False, send_in_flight_max=1, send_wait_ms_max=1))
+    for _ in range(3):
+        kind.enter()
+    assert made.refusal(kind, 0) is None and made.overdue(kind, 10**6, 0) is None
+
+
 def test_sends_that_waited_start_in_order_and_those_that_come_meanwhile_wait_behind_them() -> None:
     made = waiting(STEP_COUNT + 1)
     made.stalled(False, 100)

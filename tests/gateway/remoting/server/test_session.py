@@ -6,13 +6,63 @@ import pytest
 from tests.gateway.fakes import turns
 from tests.gateway.remoting.fakes import Line
 
+from rockgate.gateway.net.listening.endpoint import Endpoint
 from rockgate.gateway.remoting.server import session
+from rockgate.gateway.security.principal import Principal
 from rockgate.protocol.remoting.command import Command
 
 
 @pytest.fixture
 async def line() -> Line:
     return Line().open()
+
+
+# Authentication
+
+
+SIGNED = Endpoint(protocol="remoting", authentication="signature")
+
+
+async def test_a_client_that_signs_nothing_in_time_is_disconnected() -> None:
+    line = Line(listener=SIGNED).open()
+    line.send(b"unsigned")
+    line.clock.advance(9.9)
+    assert not line.transport.is_lost
+    line.clock.advance(0.2)
+    assert line.transport.is_lost
+
+
+async def test_a_client_that_has_signed_a_request_has_time() -> None:
+    line = Line(listener=SIGNED).open()
+    line.session.peer.principal = Principal.user("alice")
+    line.clock.advance(20)
+    assert not line.transport.is_lost
+    line.transport.lose()
+    assert line.clock.timers == []
+
+
+async def test_a_client_that_leaves_before_leaves_no_timer() -> None:
+    line = Line(listener=SIGNED).open()
+    line.transport.lose()
+    assert line.clock.timers == []
+
+
+async def test_a_certificate_names_the_client() -> None:
+    line = Line(listener=SIGNED)
+    line.transport.certificate = {"subject": ()}
+    line.registry.principal = Principal.user("alice")
+    line.open()
+    assert line.session.peer.certified == Principal.user("alice")
+    assert line.registry.users == ["alice"]
+    line.clock.advance(20)
+    assert not line.transport.is_lost
+
+
+async def test_a_certificate_that_names_no_user_is_refused() -> None:
+    line = Line()
+    line.transport.certificate = {"subject": ()}
+    line.open()
+    assert line.transport.is_lost
 
 
 # Requests and answers

@@ -5,13 +5,11 @@ from typing import Any
 import pytest
 from tests.gateway.remoting.client import Client
 
-from rockgate.gateway.compose import remoting_table
+from rockgate.gateway.compose.remoting import table as remoting_table
+from rockgate.gateway.compose.remoting.access import access_table
 from rockgate.gateway.remoting.nameserver import processors as nameserver
 from rockgate.gateway.remoting.server.unsupported import REASONS, remark
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
-
-COUNTED = {RequestCode.GET_TIMER_METRICS, RequestCode.VIEW_BROKER_STATS_DATA}
-"""Statistics: they get a processor and no reason."""
 
 
 class Anything:
@@ -26,9 +24,13 @@ class Anything:
 
 def test_every_code_of_rocketmq_is_served_or_has_a_reason() -> None:
     anything: Any = Anything()
-    served = {*remoting_table.table(anything), *nameserver.table(anything)}
-    assert {code.name for code in RequestCode if code not in REASONS} <= {
-        code.name for code in served | COUNTED
+    served = {
+        *remoting_table.table(anything),
+        *access_table(anything, anything),
+        *nameserver.table(anything),
+    }
+    assert {code.name for code in RequestCode} <= {
+        code.name for code in RequestCode if code in REASONS or code in served
     }
 
 
@@ -51,8 +53,6 @@ def test_an_unknown_code_has_the_text_of_rocketmq_alone() -> None:
         (354, "RocksDB"),
         (1005, "controller"),
         (302, "class filters"),
-        (50, "ACLs"),
-        (3001, "ACLs"),
     ],
 )
 def test_a_client_reads_the_reason(broker: Client, code: int, word: str) -> None:

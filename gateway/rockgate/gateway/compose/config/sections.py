@@ -12,11 +12,20 @@ from typing import Literal
 
 from rockgate.gateway.batches.config import BatchesConfig
 from rockgate.gateway.http.config import HttpConfig
+from rockgate.gateway.kafka.client_metrics.config import ClientMetricsConfig
 from rockgate.gateway.kafka.groups.config import GroupsConfig
+from rockgate.gateway.kafka.groups.consumer.config import ConsumerGroupsConfig
+from rockgate.gateway.kafka.groups.share.config import ShareGroupsConfig
+from rockgate.gateway.kafka.groups.streams.config import StreamsGroupsConfig
+from rockgate.gateway.kafka.internal_topics.config import InternalTopicsConfig
 from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
 from rockgate.gateway.remoting.server.config import NamesrvConfig, RemotingConfig
+from rockgate.gateway.rocketmq.config import RocketmqConfig
+from rockgate.gateway.security.config import SecurityConfig
+from rockgate.gateway.security.oauth.config import OauthConfig
+from rockgate.gateway.security.tls.config import TlsConfig
 from rockgate.gateway.storage.config import OverloadConfig
 from rockgate.gateway.telemetry.config import MetricsConfig
 from rockgate.gateway.topics.config import TopicsConfig
@@ -47,12 +56,21 @@ class Config:
     kafka: KafkaConfig
     remoting: RemotingConfig
     namesrv: NamesrvConfig
+    rocketmq: RocketmqConfig
     http: HttpConfig
+    security: SecurityConfig
+    oauth: OauthConfig
+    tls: TlsConfig
     topics: TopicsConfig
     batches: BatchesConfig
     groups: GroupsConfig
+    consumer_groups: ConsumerGroupsConfig
+    streams_groups: StreamsGroupsConfig
+    share_groups: ShareGroupsConfig
     quotas: QuotasConfig
     transactions: TransactionsConfig
     overload: OverloadConfig
     metrics: MetricsConfig
+    client_metrics: ClientMetricsConfig
+    internal_topics: InternalTopicsConfig
     store: StoreConfig

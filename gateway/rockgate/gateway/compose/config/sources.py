@@ -16,11 +16,11 @@ from rockgate.gateway.runtime.errors import ConfigError
 CONFIG_VARIABLE = "ROCKGATE_CONFIG"
 FILE_BYTES_MAX = 1 << 20
 
-# Not settings: the path of the file, the addresses that clients use, variables of the pipeline, the
+# Not settings: the path of the file, what clients connect with, variables of the pipeline, the
 # tests and the benchmarks, and those that Docker links and Kubernetes set in every container next
 # to a service called rockgate.
 _NOT_SETTINGS = re.compile(
-    "ROCKGATE_(CONFIG|BOOTSTRAP_SERVER|BROKER|CONNECTOR_JARS|BUDGET|SEED|COMPAT_.*|BENCH_.*"
+    "ROCKGATE_(CONFIG|BOOTSTRAP_SERVER|BROKER|CLIENT.*|CONNECTOR_JARS|BUDGET|SEED|COMPAT_.*|BENCH_.*"
     "|SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_[0-9]+_(TCP|UDP)(_.*)?)"
 )
 

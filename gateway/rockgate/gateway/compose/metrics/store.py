@@ -58,6 +58,7 @@ class StoreSource:
         page.add(metrics.SLOW_APPENDS, self._stalls.slow_appends.count)
         page.add(metrics.FAILED_APPENDS, store.appender.failed_count)
         self._delays(page)
+        self._compaction(page)
         yield
         yield from self._segments(page)
 
@@ -70,6 +71,14 @@ class StoreSource:
         page.add(metrics.DELAY_PUT_OFF, deliveries.put_off_count)
         page.add(metrics.DELAY_DROPPED, deliveries.dropped_count)
         page.add(metrics.DELAY_LOST, deliveries.lost_count)
+
+    def _compaction(self, page: Exposition) -> None:
+        cleaner = self._store.cleaner
+        page.add(metrics.COMPACTIONS, cleaner.cleaned_count)
+        page.add(metrics.COMPACTION_DROPPED, cleaner.dropped_count)
+        page.add(metrics.COMPACTION_READ, cleaner.read_bytes)
+        page.add(metrics.COMPACTION_WRITTEN, cleaner.written_bytes)
+        page.add(metrics.COMPACTION_DAMAGED, cleaner.damaged_count)
 
     def _segments(self, page: Exposition) -> Iterator[None]:
         row = self._store.segments.row

@@ -10,6 +10,11 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
+from rockgate.gateway.kafka.configs.client_metrics import (
+    CLIENT_METRICS_CONFIGS,
+    SubscriptionConfig,
+    check_together,
+)
 from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS, GroupConfig
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS, TopicConfig
 from rockgate.gateway.kafka.configs.types import ConfigKind, ConfigType
@@ -49,9 +54,15 @@ class ConfigTable(Generic[C]):
         what: str,
         configs: Mapping[str, C],
         check: Callable[[Mapping[str, str]], None] = lambda config: None,
+        *,
+        unknown: ErrorCode = ErrorCode.INVALID_CONFIG,
     ) -> None:
-        """`check` rejects configs that contradict each other; each was parsed before."""
+        """`check` rejects configs that contradict each other; each was parsed before.
+
+        `unknown` is the error of a config that does not exist.
+        """
         self._what = what
+        self._unknown = unknown
         self._configs = configs
         self.check_together = check
 
@@ -66,7 +77,7 @@ class ConfigTable(Generic[C]):
             near = difflib.get_close_matches(name[:_QUOTED_MAX], self._configs, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise RequestError(
-                ErrorCode.INVALID_CONFIG, f"Unknown {self._what} config {quoted!r}{hint or '.'}"
+                self._unknown, f"Unknown {self._what} config {quoted!r}{hint or '.'}"
             )
         return config
 
@@ -110,3 +121,6 @@ def _check_lags(config: Mapping[str, str]) -> None:
 
 TOPICS: ConfigTable[TopicConfig] = ConfigTable("topic", TOPIC_CONFIGS, _check_lags)
 GROUPS: ConfigTable[GroupConfig] = ConfigTable("group", GROUP_CONFIGS)
+CLIENT_METRICS: ConfigTable[SubscriptionConfig] = ConfigTable(
+    "client metrics", CLIENT_METRICS_CONFIGS, check_together, unknown=ErrorCode.INVALID_REQUEST
+)

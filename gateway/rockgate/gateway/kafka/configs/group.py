@@ -1,7 +1,8 @@
 """The configs of groups in Kafka 4.3. docs/reference/protocol.md is generated from it.
 
 They belong to the group protocols that came after the classic one. Each is checked within the
-bounds that a Kafka broker has by default, stored and described.
+bounds that a Kafka broker has by default, stored and described, and takes effect with the next
+heartbeat or fetch.
 """
 
 from __future__ import annotations
@@ -12,9 +13,6 @@ from dataclasses import dataclass
 from rockgate.gateway.kafka.configs.topic import BOOLEAN, number, one_of
 from rockgate.gateway.kafka.configs.types import ConfigKind, ConfigType
 
-_NO_EFFECT = (
-    "No effect yet: only classic groups are supported, and their clients set this themselves."
-)
 _SESSION_MS = number(45_000, 60_000)
 _HEARTBEAT_MS = number(5_000, 15_000)
 _ASSIGNMENT_MS = number(0, 15_000)
@@ -47,7 +45,7 @@ class GroupConfig:
     @property
     def documentation(self) -> str:
         """The documentation in DescribeConfigs."""
-        return f"{self.about} {_NO_EFFECT}"
+        return self.about
 
 
 def _timing(kind: str) -> tuple[GroupConfig, ...]:

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 
 from rockgate.gateway.kafka.configs.broker import BrokerConfig
-from rockgate.gateway.kafka.configs.checks import GROUPS, TOPICS, ConfigTable
+from rockgate.gateway.kafka.configs.checks import CLIENT_METRICS, GROUPS, TOPICS, ConfigTable
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError
@@ -142,23 +142,22 @@ class TopicResources:
         return topic
 
 
-class GroupResources:
-    """Groups, as resources that have configs; they need not exist."""
+class SavedResources:
+    """Resources that have no record but their configs, of one type; they need not exist."""
 
-    table = GROUPS
-
-    def __init__(self, configs: SavedConfigs) -> None:
+    def __init__(self, type_: ResourceType, table: ConfigTable[Any], configs: SavedConfigs) -> None:
+        self._type = type_
+        self.table = table
         self._configs = configs
 
     def config(self, name: str) -> Mapping[str, str]:
-        """The configs set for a group."""
-        if not name:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "A group resource requires a name.")
-        return self._configs.of(ResourceType.GROUP, name)
+        """The configs set for one."""
+        check_named(self._type, name)
+        return self._configs.of(self._type, name)
 
     def text(self, config: Mapping[str, str], name: str) -> str:
-        """The value in effect for a group."""
-        return config.get(name, GROUPS.known(name).default)
+        """The value in effect for one."""
+        return config.get(name, self.table.known(name).default)
 
     def cost(self, name: str) -> int:
         """The same for all."""
@@ -166,7 +165,24 @@ class GroupResources:
 
     def put(self, configs: Mapping[str, Mapping[str, str]]) -> Now[Refusals]:
         """Save the configs."""
-        return self._configs.put(ResourceType.GROUP, configs)
+        return self._configs.put(self._type, configs)
+
+
+def group_resources(configs: SavedConfigs) -> SavedResources:
+    """Groups, as resources that have configs."""
+    return SavedResources(ResourceType.GROUP, GROUPS, configs)
+
+
+def client_metrics_resources(configs: SavedConfigs) -> SavedResources:
+    """Client metrics subscriptions, which are nothing but their configs."""
+    return SavedResources(ResourceType.CLIENT_METRICS, CLIENT_METRICS, configs)
+
+
+def check_named(type_: ResourceType, name: str) -> None:
+    """INVALID_REQUEST for a resource without a name."""
+    if not name:
+        kind = type_.name.lower().replace("_", " ")
+        raise RequestError(ErrorCode.INVALID_REQUEST, f"A {kind} resource requires a name.")
 
 
 class Alterable:

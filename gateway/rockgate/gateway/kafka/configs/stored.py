@@ -1,4 +1,7 @@
-"""The fold of configs of resources without another record: groups (docs/internals/state.md)."""
+"""The fold of configs of resources without another record: groups, client metrics subscriptions.
+
+docs/internals/state.md describes it.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,49 @@ from rockgate.store.errors import StoreError
 
 TOPIC: Final = b"rmq_sys_rockgate_configs"
 RESOURCES_MAX: Final = 100_000
+CLIENT_METRICS: Final = 16
+CLIENT_METRICS_MAX: Final = 50
+"""Every client that asks for its subscription is compared with all of them."""
+NAME_SIZE_MAX: Final = 1_000
 
 Key = tuple[int, str]
+
+
+class NamesByType:
+    """The names of resources with configs, by type, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, dict[str, None]] = {}
+
+    def of(self, type_: int) -> Mapping[str, None]:
+        """The names of one type."""
+        return self._names.get(type_) or {}
+
+    def was_set(self, key: Key, value: Mapping[str, str]) -> None:
+        """A resource has configs."""
+        self._names.setdefault(key[0], {})[key[1]] = None
+
+    def was_removed(self, key: Key) -> None:
+        """The last config of a resource was removed."""
+        del self._names[key[0]][key[1]]
+
+    def was_cleared(self) -> None:
+        """None has."""
+        self._names.clear()
 
 
 class ResourceConfigs:
     """The configs set, by the type and name of a resource. One without any is not saved."""
 
     def __init__(self, journal: Journal) -> None:
+        self._names = NamesByType()
         self._fold: KeyedFold[Key, dict[str, str]] = KeyedFold(
-            journal, name="configs", topic=TOPIC, key=Key, value=dict[str, str]
+            journal,
+            name="configs",
+            topic=TOPIC,
+            key=Key,
+            value=dict[str, str],
+            follower=self._names,
         )
 
     @property
@@ -36,17 +72,30 @@ class ResourceConfigs:
 
     def names(self, type_: int) -> Iterator[str]:
         """The resources of a type with configs set; valid until the next change."""
-        return (name for (kind, name), _ in self._fold.items() if kind == type_)
+        return iter(self._names.of(type_))
 
     def put(self, type_: int, configs: Mapping[str, Mapping[str, str]]) -> Refusals:
         """Replace all configs that are set for some resources of a type."""
-        if len(self._fold) + len(configs) > RESOURCES_MAX:
-            raise RequestError(
-                ErrorCode.POLICY_VIOLATION,
-                f"The maximum of {RESOURCES_MAX:,} resources with configs has been reached.",
-            )
+        self._check_room(type_, configs)
         try:
             self._fold.put({(type_, name): dict(found) or None for name, found in configs.items()})
         except StoreError as error:
             raise RequestError(*explain(error)) from error
         return NO_REFUSALS
+
+    def _check_room(self, type_: int, configs: Mapping[str, Mapping[str, str]]) -> None:
+        count, limit = len(self._fold) + len(configs), RESOURCES_MAX
+        if type_ == CLIENT_METRICS:
+            known = self._names.of(type_)
+            count = len(known) + sum(name not in known for name in configs)
+            limit = CLIENT_METRICS_MAX
+        if count > limit:
+            raise RequestError(
+                ErrorCode.POLICY_VIOLATION,
+                f"The maximum of {limit:,} resources with configs has been reached.",
+            )
+        if any(len(name) > NAME_SIZE_MAX for name in configs):
+            raise RequestError(
+                ErrorCode.INVALID_REQUEST,
+                f"A resource's name must not exceed {NAME_SIZE_MAX:,} characters.",
+            )

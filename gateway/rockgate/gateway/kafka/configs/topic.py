@@ -66,7 +66,7 @@ def _idle(
 
 _ONE_NODE = "every partition has a single replica."
 _ONE_LOG = "all topics share one log, configured by the server's `store` settings."
-_NO_COMPACTION = "compaction is not supported yet."
+_STORED = "Ages are measured from when a record was stored."
 _NO_TIERS = "tiered storage is not supported."
 _NO_LEVEL = "batches are recompressed at the codec's default level."
 
@@ -79,8 +79,8 @@ _CONFIGS = (
         "Cleanup policy: `delete` expires records by age and size, `compact` "
         "retains the last record of each key; without either, records are retained "
         "forever.",
-        "Compaction is not supported yet: with `compact`, records without a key "
-        "are rejected and all records are retained; `delete` still expires them.",
+        "With `compact`, records without a key are rejected. What is in the active "
+        "segment of the log, which all topics share, is not compacted yet.",
     ),
     _idle(
         "compression.gzip.level",
@@ -115,13 +115,12 @@ _CONFIGS = (
         "Compression level if `compression.type` is zstd.",
         _NO_LEVEL,
     ),
-    _idle(
+    TopicConfig(
         "delete.retention.ms",
         long(0),
         "86400000",
         "log.cleaner.delete.retention.ms",
         "How long tombstones are retained in a compacted topic.",
-        _NO_COMPACTION,
     ),
     _idle(
         "file.delete.delay.ms",
@@ -188,13 +187,13 @@ _CONFIGS = (
         "Maximum local retention time with tiered storage; -2 for `retention.ms`.",
         _NO_TIERS,
     ),
-    _idle(
+    TopicConfig(
         "max.compaction.lag.ms",
         long(1),
         str(LONG_MAX),
         "log.cleaner.max.compaction.lag.ms",
         "Maximum time a record may remain uncompacted.",
-        _NO_COMPACTION,
+        _STORED,
     ),
     TopicConfig(
         "max.message.bytes",
@@ -242,21 +241,20 @@ _CONFIGS = (
         "delay a record; with other types they are ordinary headers.",
         is_ours=True,
     ),
-    _idle(
+    TopicConfig(
         "min.cleanable.dirty.ratio",
         RATIO,
         "0.5",
         "log.cleaner.min.cleanable.ratio",
         "Minimum ratio of uncompacted log to total log for compaction.",
-        _NO_COMPACTION,
     ),
-    _idle(
+    TopicConfig(
         "min.compaction.lag.ms",
         long(0),
         "0",
         "log.cleaner.min.compaction.lag.ms",
         "Minimum time a record remains uncompacted.",
-        _NO_COMPACTION,
+        _STORED,
     ),
     _idle(
         "min.insync.replicas",

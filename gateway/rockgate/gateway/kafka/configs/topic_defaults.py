@@ -19,6 +19,7 @@ class ConfigSource(IntEnum):
     SERVER = 4
     DEFAULT = 5
     LOGGER = 6
+    CLIENT_METRICS = 7
     GROUP = 8
 
 

@@ -3,6 +3,9 @@
 A topic whose name cannot be expressed on Kafka's wire does not exist for Kafka clients, under any
 name or id. The total number of partitions is counted here too.
 
+RocketMQ's system topics exist by name and id, and are not listed unless a setting says so: to a
+Kafka client they are a dozen topics that it did not create and cannot use.
+
 All of it is known at once. A change is one entry of the log: it is made as a whole, or refused.
 """
 
@@ -26,8 +29,11 @@ _DEAD_MIN = 1_000
 class StoreCatalog:
     """A view of the store's topics, with their names sorted."""
 
-    def __init__(self, topics: Topics, partitions_max: int) -> None:
+    def __init__(
+        self, topics: Topics, partitions_max: int, *, lists_system_topics: bool = False
+    ) -> None:
         self._topics = topics
+        self._lists_system_topics = lists_system_topics
         self._partitions_max = partitions_max
         self.topic_partitions_max = QUEUE_COUNT_MAX
         # None once most names were of deleted topics: rebuilt on the next use.
@@ -70,8 +76,8 @@ class StoreCatalog:
         return topic if topic is not None and names.is_visible(topic.name) else None
 
     def __iter__(self) -> Iterator[Topic]:
-        """All that are visible; the walk may pause while topics come and go."""
-        return (topic for topic in self._topics if names.is_visible(topic.name))
+        """All that are listed; the walk may pause while topics come and go."""
+        return (topic for topic in self._topics if self._is_listed(topic))
 
     def names_from(self, name: str) -> Iterator[str]:
         """The names from one on, in order; a few may be of deleted topics."""
@@ -136,9 +142,13 @@ class StoreCatalog:
     def _created(self, topic: Topic) -> None:
         self.partition_count += topic.queue_count
         name = names.to_kafka(topic.name)
-        if self._sorted is not None and names.is_legal(name):
+        if self._sorted is not None and self._is_listed(topic):
             self._sorted.append(name)
             self._unsorted_count += 1
+
+    def _is_listed(self, topic: Topic) -> bool:
+        is_hidden = topic.is_internal and topic.name not in names.INTERNAL
+        return names.is_visible(topic.name) and (self._lists_system_topics or not is_hidden)
 
     def _deleted(self, topic: Topic) -> None:
         self.partition_count -= topic.queue_count

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rockgate.gateway.kafka.fetch.converted_batches import ConvertedBatches
+from rockgate.gateway.kafka.fetch.finder import Finder, Reading
 from rockgate.gateway.kafka.fetch.leader_epochs import EpochEnd, LeaderEpochs
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.request.errors import code_of
@@ -33,10 +34,9 @@ from rockgate.protocol.kafka.fields import Buffer
 from rockgate.protocol.kafka.hot.fetch import Diverging, FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition
 from rockgate.store.api.log import Place
-from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.queues import Queue
 from rockgate.store.api.read import BATCHES_MAX as RUN_MAX
 from rockgate.store.api.read import Reader
-from rockgate.store.api.topics import TopicLookup
 from rockgate.store.errors import StoreError
 
 Bounds = tuple[int, int, int]
@@ -142,7 +142,7 @@ class PartitionReader:
                 records, read_to = self._records(queue, offset, end, size_max, at_least_one, cold)
                 is_cut, count = read_to < end, len(records)
                 if is_committed:
-                    aborted = self._aborted(queue, offset, read_to)
+                    aborted = self.aborted(queue, offset, read_to)
                 if count > 1 and sum(map(len, records)) < count * SMALL_BYTES:
                     records = (b"".join(records),)
         except StoreError as error:
@@ -151,7 +151,13 @@ class PartitionReader:
         fields = (asked.partition, 0, *bounds, records, aborted, -1, diverging, None)
         return _new(FetchedPartition, fields), is_cut, count
 
-    def _aborted(self, queue: Queue, offset: int, end: int) -> Sequence[tuple[int, int]]:
+    def batches(
+        self, queue: Queue, offset: int, end: int, size_max: int, cold: list[Place] | None
+    ) -> tuple[Sequence[Buffer], int]:
+        """Return batches from the one that holds an offset on, one at least, and where they end."""
+        return self._records(queue, offset, end, size_max, True, cold)
+
+    def aborted(self, queue: Queue, offset: int, end: int) -> Sequence[tuple[int, int]]:
         """Return the aborted transactions that a client needs to read a range."""
         found = self._stable_offsets.aborted(queue.topic_id, queue.queue_id, offset, end)
         return [(each.producer_id, each.first) for each in found]
@@ -187,29 +193,6 @@ def _refused(asked: FetchPartition, code: ErrorCode | None) -> Read:
 # Those of a request
 
 
-class Finder:
-    """Finds the queues of topics."""
-
-    def __init__(self, topics: TopicLookup, queues: Queues) -> None:
-        self._topics = topics
-        self._queues = queues
-
-    def queues(self, wanted: WantedTopic, by_id: bool) -> Sequence[Queue] | ErrorCode:
-        """Return a topic's queues, or why they cannot be read."""
-        topics = self._topics
-        topic = topics.find_id(wanted.topic_id) if by_id else topics.find(wanted.store_name)
-        if topic is not None:
-            wanted.store_name = topic.name
-            if not topic.is_readable:
-                return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            return self._queues.of(topic.id)
-        if by_id and not wanted.store_name:
-            return ErrorCode.UNKNOWN_TOPIC_ID
-        if by_id and topics.find(wanted.store_name) is not None:
-            return ErrorCode.INCONSISTENT_TOPIC_ID
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
 class Collector:
     """What one request has found so far. Created for it, and dropped with its response."""
 
@@ -221,6 +204,7 @@ class Collector:
         "_max_bytes",
         "_min_bytes",
         "_reader",
+        "_reading",
         "_size",
         "_unknown_count",
         "cold",
@@ -229,17 +213,28 @@ class Collector:
         "is_committed",
         "is_in_turns",
         "is_incremental",
+        "is_late",
         "session",
     )
 
-    def __init__(self, session: FetchSession, finder: Finder, reader: PartitionReader) -> None:
+    def __init__(
+        self,
+        session: FetchSession,
+        finder: Finder,
+        reader: PartitionReader,
+        reading: Reading | None = None,
+    ) -> None:
+        """`reading` is None where nothing is authorized."""
         self._finder = finder
         self._reader = reader
+        self._reading = reading
         self.session = session
         self.is_incremental = session.id != 0
         """Whether only changes are returned, and what does not fit is left for the next request."""
         self.is_in_turns = False
         """Whether other requests run in between."""
+        self.is_late = False
+        """Whether grants may have changed since the request was read."""
         self.epoch = session.epoch
         self.cold: list[Place] | None = []
         """Entries to be loaded from disk; None once that is done."""
@@ -281,7 +276,7 @@ class Collector:
 
     def read(self, partitions: Iterable[Wanted]) -> None:
         """Read partitions in order, until the byte limit is reached."""
-        session, found = self.session, self.found
+        session, found, reading = self.session, self.found, self._reading
         read, cold, is_committed = self._reader.read, self.cold, self.is_committed
         topic: WantedTopic | None = None
         queues: Sequence[Queue] | ErrorCode = []
@@ -293,6 +288,9 @@ class Collector:
             if wanted.topic is not topic:
                 topic = wanted.topic
                 queues = self._finder.queues(topic, session.uses_ids)
+                # Of an unknown id it learns that it is unknown.
+                if reading and topic.store_name and not reading.may_read(topic):
+                    queues = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             asked = wanted.asked
             if isinstance(queues, ErrorCode) or not 0 <= asked.partition < len(queues):
                 self._add_unknown(wanted, queues, before)
@@ -317,6 +315,20 @@ class Collector:
                 found[wanted] = (fetched, 0, 0, 0, False)
                 if fetched[ERROR_FIELD] or fetched[DIVERGING_FIELD]:
                     self._is_urgent = True
+
+    def check_again(self) -> None:
+        """Withhold what was found of topics that the client may no longer read."""
+        reading = self._reading
+        if reading is None or not reading.has_changed():
+            return
+        allowed: dict[WantedTopic, bool] = {}
+        for wanted in list(self.found):
+            topic = wanted.topic
+            if topic not in allowed:
+                allowed[topic] = not topic.store_name or reading.may_read(topic)
+            if not allowed[topic]:
+                before = self._drop(wanted)
+                self._add_unknown(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED, before)
 
     def _add(self, wanted: Wanted, finding: Finding) -> None:
         self.found[wanted] = finding

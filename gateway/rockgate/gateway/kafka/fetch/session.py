@@ -86,6 +86,7 @@ class FetchSession:
         "created_ms",
         "dirty",
         "epoch",
+        "generation",
         "id",
         "is_to_be_cached",
         "news",
@@ -112,6 +113,8 @@ class FetchSession:
         self.used_ms = 0
         self.count = 0
         """How many partitions it has."""
+        self.generation = 0
+        """The generation of grants under which it was last read."""
         self.dirty: dict[Wanted, None] = {}
         """Partitions that may have news, in the order in which to read them."""
         self.news: dict[Wanted, None] = {}
@@ -173,6 +176,16 @@ class FetchSession:
         self.news[wanted] = None
         if self.poll is not None:
             self.poll.wake()
+
+    def note_grants(self, generation: int) -> None:
+        """Mark everything as dirty if grants have changed: an error, or its end, is news.
+
+        In a new session everything is.
+        """
+        if self.generation != generation:
+            self.generation = generation
+            if self.id:
+                self.dirty.update(dict.fromkeys(self))
 
     def take_news(self) -> list[Wanted]:
         """Return the partitions that changed since the last call."""

@@ -82,8 +82,10 @@ class TimeSearch:
             return None
         first = queue.first_at_record_time(last.max_ms)
         if first is not None and first.base > queue.log_start:
-            return await self.first_at(queue, last.max_ms, end)
-        # The record of the maximum is, or may be, deleted: search all that are left.
+            found = await self.first_at(queue, last.max_ms, end)
+            if found is not None:
+                return found
+        # The record of the maximum is deleted or compacted, or may be: search all that are left.
         best, best_ms = 0, -1
         offset = queue.log_start
         while part := await self._part(queue, offset, end, WALK_UNITS):

@@ -1,1 +1,1 @@
-"""The handlers of Kafka's APIs, one module each; `compose.kafka_table` lists them."""
+"""The handlers of Kafka's APIs, one module each; `compose.kafka.table` lists them."""

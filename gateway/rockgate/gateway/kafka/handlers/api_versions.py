@@ -8,15 +8,20 @@ Behaviour
   dashes gets INVALID_REQUEST, as in Kafka.
 
 Versions
-- v1: throttle time.  v3: flexible, software name and version.  v4: features may start at level 0.
-- Names the features that mean something here, all of them switched on: transaction.version 2.
+- v1: throttle time.  v3: flexible, software name and version.  v4: features may start at level 0;
+  before, those that do are left out of the supported ones, as in Kafka.
+- The features are those of Kafka 4.3, at the levels that a new cluster has. Features of groups and
+  transactions are there with the APIs that they stand for. metadata.version says which release the
+  APIs and configs are of, and kraft.version that there may be a quorum of controllers; there are
+  none, so neither changes anything.
 
 Departs from Kafka
-- Features of the cluster itself (metadata.version, kraft.version) are not listed: there are none.
+- Levels are fixed, so their epoch is always 0.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from typing import Final, NamedTuple
 
 from rockgate.gateway.kafka.request.handler import Answer, Call
 from rockgate.protocol.kafka.api import APIS
@@ -34,12 +39,36 @@ from rockgate.protocol.kafka.versions import Versions
 
 SOFTWARE_SINCE = 3
 ZERO_LEVELS_SINCE = 4
-FEATURES = {"transaction.version": 2}
-"""Features that are optional in Kafka and always enabled here, with their levels."""
-_FINALIZED = [
-    FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-    for name, level in FEATURES.items()
-]
+
+
+class Feature(NamedTuple):
+    """A feature of Kafka 4.3, whose level is the highest."""
+
+    low: int
+    high: int
+    needs: ApiKey = ApiKey.API_VERSIONS
+    """The API without which it means nothing."""
+    is_finalized: bool = True
+    """Whether it has a level, besides those that are supported."""
+
+
+FEATURES: Final[Mapping[str, Feature]] = {
+    "eligible.leader.replicas.version": Feature(0, 1),
+    "group.version": Feature(0, 1, ApiKey.CONSUMER_GROUP_HEARTBEAT),
+    "kraft.version": Feature(0, 1, is_finalized=False),
+    "metadata.version": Feature(7, 30),
+    "share.version": Feature(0, 1, ApiKey.SHARE_GROUP_HEARTBEAT),
+    "streams.version": Feature(0, 1, ApiKey.STREAMS_GROUP_HEARTBEAT),
+    "transaction.version": Feature(0, 2, ApiKey.INIT_PRODUCER_ID),
+}
+"""The features of a new cluster of Kafka 4.3.1, by ApiVersions of its broker."""
+
+
+def features_of(advertised: Container[ApiKey]) -> dict[str, Feature]:
+    """The features of a server with these APIs."""
+    return {name: each for name, each in FEATURES.items() if each.needs in advertised}
+
+
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
@@ -48,6 +77,12 @@ class ApiVersions:
 
     def __init__(self, advertised: Mapping[ApiKey, Versions]) -> None:
         self._api_keys = _ranges(advertised)
+        self._features = features_of(advertised)
+        self._finalized = [
+            FinalizedFeatureKey(name=name, max_version_level=each.high, min_version_level=each.high)
+            for name, each in self._features.items()
+            if each.is_finalized
+        ]
 
     def handle(self, request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
         """Everything that is advertised."""
@@ -59,9 +94,9 @@ class ApiVersions:
         return ApiVersionsResponse(
             error_code=ErrorCode.NONE,
             api_keys=self._api_keys,
-            supported_features=_supported(call.version),
+            supported_features=_supported(self._features, call.version),
             finalized_features_epoch=0,
-            finalized_features=_FINALIZED,
+            finalized_features=self._finalized,
         )
 
     def refuse(self, request: ApiVersionsRequest, code: ErrorCode) -> ApiVersionsResponse:
@@ -69,12 +104,13 @@ class ApiVersions:
         return ApiVersionsResponse(error_code=code, api_keys=[])
 
 
-def _supported(version: int) -> list[SupportedFeatureKey]:
-    # Before v4 a level 0 was taken for an error, so features that have one begin at 1.
+def _supported(features: Mapping[str, Feature], version: int) -> list[SupportedFeatureKey]:
+    # Before v4 clients take a level 0 for an error.
     low = 0 if version >= ZERO_LEVELS_SINCE else 1
     return [
-        SupportedFeatureKey(name=name, min_version=low, max_version=level)
-        for name, level in FEATURES.items()
+        SupportedFeatureKey(name=name, min_version=each.low, max_version=each.high)
+        for name, each in features.items()
+        if each.low >= low
     ]
 
 

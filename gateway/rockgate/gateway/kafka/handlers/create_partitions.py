@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
-from rockgate.gateway.kafka.quotas.throttling import Throttling
+from rockgate.gateway.kafka.quotas.mutations import MutationQuota
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError
@@ -50,7 +50,7 @@ class CreatePartitions:
         catalog: TopicCatalog,
         replicas: Replicas,
         durability: Durable,
-        throttling: Throttling,
+        throttling: MutationQuota,
     ) -> None:
         self._throttling = throttling
         self._catalog = catalog

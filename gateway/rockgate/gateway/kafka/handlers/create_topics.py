@@ -35,13 +35,14 @@ from operator import attrgetter
 from rockgate.gateway.kafka.configs.checks import TOPICS
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults, source_of
-from rockgate.gateway.kafka.quotas.throttling import Throttling
+from rockgate.gateway.kafka.quotas.mutations import MutationQuota
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Durable, Now
+from rockgate.gateway.kafka.request.permitted import UNCHECKED, Permitted
 from rockgate.gateway.kafka.topics.catalog import (
     NO_REFUSALS,
     NewTopic,
@@ -50,6 +51,7 @@ from rockgate.gateway.kafka.topics.catalog import (
     TopicCatalog,
 )
 from rockgate.gateway.kafka.topics.replicas import REPLICATION_FACTOR, Replicas, check_numbering
+from rockgate.gateway.security.grants import AclOperation, AclResourceType
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.create_topics import (
@@ -82,8 +84,10 @@ class CreateTopics:
         defaults: TopicDefaults,
         config: TopicsConfig,
         durability: Durable,
-        throttling: Throttling,
+        throttling: MutationQuota,
+        permitted: Permitted = UNCHECKED,
     ) -> None:
+        self._permitted = permitted
         self._throttling = throttling
         self._catalog = catalog
         self._replicas = replicas
@@ -167,12 +171,25 @@ class CreateTopics:
         return self._catalog.create(news)
 
     def created(
-        self, new: NewTopic, version: int, lists: Iterator[int], *, is_dry: bool
+        self, new: NewTopic, call: Call, lists: Iterator[int], *, is_dry: bool
     ) -> CreatableTopicResult:
-        """The result for a topic that was created, or could be, with its configs."""
+        """The result for a topic that was created, or could be, with its configs.
+
+        A client that may not describe them gets neither configs nor numbers.
+        """
+        version, type_ = call.version, AclResourceType.TOPIC
         topic = None if is_dry else self._catalog.find(new.name)
         configs: list[CreatableTopicConfigs | Encoded] = []
         code = ErrorCode.NONE
+        topic_id = ZERO_UUID if topic is None else topic.id
+        if not self._permitted.may(call.peer, AclOperation.DESCRIBE_CONFIGS, type_, new.name):
+            return CreatableTopicResult(
+                name=new.name,
+                topic_id=topic_id,
+                error_message=None,
+                topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                configs=[],
+            )
         if version >= CONFIGS_SINCE:
             if next(lists, None) is None:
                 code = ErrorCode.POLICY_VIOLATION
@@ -180,7 +197,7 @@ class CreateTopics:
                 configs = [self._configs.of(new.config, version)]
         return CreatableTopicResult(
             name=new.name,
-            topic_id=ZERO_UUID if topic is None else topic.id,
+            topic_id=topic_id,
             error_message=None,
             num_partitions=new.partition_count,
             replication_factor=REPLICATION_FACTOR,
@@ -248,7 +265,7 @@ class Creating:
     def _answer(self, new: NewTopic, refusal: Refusal | None) -> CreatableTopicResult:
         if refusal is not None:
             return _refused(new.name, *refusal)
-        return self._handler.created(new, self._call.version, self._lists, is_dry=self._is_dry)
+        return self._handler.created(new, self._call, self._lists, is_dry=self._is_dry)
 
 
 class ConfigList:

@@ -19,7 +19,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
-from rockgate.gateway.kafka.quotas.throttling import Throttling
+from rockgate.gateway.kafka.quotas.mutations import MutationQuota
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
@@ -60,7 +60,7 @@ class DeleteTopics:
         *,
         catalog: TopicCatalog,
         durability: Durable,
-        throttling: Throttling,
+        throttling: MutationQuota,
     ) -> None:
         self._throttling = throttling
         self._catalog = catalog

@@ -12,7 +12,12 @@ Versions
 from __future__ import annotations
 
 from rockgate.gateway.kafka.request.handler import Call
-from rockgate.gateway.kafka.topics.metadata_cache import CLUSTER_OPERATIONS, NOT_ASKED
+from rockgate.gateway.kafka.request.permitted import (
+    NOT_ASKED,
+    UNCHECKED,
+    Permitted,
+    cluster_operations,
+)
 from rockgate.gateway.kafka.topics.placement import Placement
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_cluster import (
@@ -28,7 +33,10 @@ CONTROLLERS = 2
 class DescribeCluster:
     """Describes the cluster."""
 
-    def __init__(self, *, placement: Placement, cluster_id: str) -> None:
+    def __init__(
+        self, *, placement: Placement, cluster_id: str, permitted: Permitted = UNCHECKED
+    ) -> None:
+        self._permitted = permitted
         self._placement = placement
         self._cluster_id = cluster_id
 
@@ -36,7 +44,9 @@ class DescribeCluster:
         """Describe the nodes."""
         if call.version >= 1 and request.endpoint_type != BROKERS:
             return _wrong_endpoint(request.endpoint_type)
-        with_operations = request.include_cluster_authorized_operations
+        operations = NOT_ASKED
+        if request.include_cluster_authorized_operations:
+            operations = cluster_operations(self._permitted, call.peer)
         return DescribeClusterResponse(
             cluster_id=self._cluster_id,
             controller_id=self._placement.controller_id,
@@ -44,7 +54,7 @@ class DescribeCluster:
                 DescribeClusterBroker(broker_id=node.id, host=node.host, port=node.port)
                 for node in self._placement.nodes(call.peer)
             ],
-            cluster_authorized_operations=CLUSTER_OPERATIONS if with_operations else NOT_ASKED,
+            cluster_authorized_operations=operations,
         )
 
     def refuse(self, request: DescribeClusterRequest, code: ErrorCode) -> DescribeClusterResponse:

@@ -6,8 +6,8 @@ Behaviour
   the default, the nearest first.
 - This node, as a broker, has the server's settings, under our names and under Kafka's; all of them
   are read-only. The broker without a name (what all brokers share) has none.
-- A group has every config of the table of group configs, whether it exists or not. This node's
-  loggers have their levels.
+- A group has every config of the table of group configs, and a client metrics subscription those of
+  its table, whether it exists or not. This node's loggers have their levels.
 - Null or empty keys ask for all; keys that are not known are left out. A resource that is asked for
   twice is answered once, with the keys of both.
 - An unknown topic is UNKNOWN_TOPIC_OR_PARTITION, another broker or type INVALID_REQUEST.
@@ -17,7 +17,6 @@ Versions
 
 Departs from Kafka
 - A setting that is explicitly set to its default is described as the default.
-- Client metrics are not described.
 - A request whose response would exceed 90 MiB is rejected with POLICY_VIOLATION; request less at a
   time.
 """
@@ -29,12 +28,17 @@ from typing import NamedTuple
 
 from rockgate.gateway.kafka.configs import loggers
 from rockgate.gateway.kafka.configs.broker import BrokerConfig
+from rockgate.gateway.kafka.configs.client_metrics import (
+    CLIENT_METRICS_CONFIGS,
+    SubscriptionConfig,
+)
 from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS
 from rockgate.gateway.kafka.configs.resources import (
     KEY,
     ResourceType,
     SavedConfigs,
     check_broker,
+    check_named,
     check_this_broker,
     unserved,
 )
@@ -135,6 +139,8 @@ class DescribeConfigs:
                 return _result(asked, self._broker(asked, form))
             if asked.type == ResourceType.GROUP:
                 return _result(asked, self._group(asked, form))
+            if asked.type == ResourceType.CLIENT_METRICS:
+                return _result(asked, self._client_metrics(asked, form))
             if asked.type == ResourceType.BROKER_LOGGER:
                 return _result(asked, self._loggers(asked))
             raise RequestError(ErrorCode.INVALID_REQUEST, unserved(asked.type))
@@ -158,11 +164,21 @@ class DescribeConfigs:
         return [_broker_entry(config, form) for config in found if config is not None]
 
     def _group(self, asked: AskedConfigs, form: Form) -> list[DescribeConfigsResourceResult]:
-        if not asked.name:
-            raise RequestError(ErrorCode.INVALID_REQUEST, "A group resource requires a name.")
+        check_named(ResourceType.GROUP, asked.name)
         config = self._configs.of(ResourceType.GROUP, asked.name)
         wanted = (name for name in asked.keys or GROUP_CONFIGS if name in GROUP_CONFIGS)
         return [_group_entry(name, config, form) for name in wanted]
+
+    def _client_metrics(
+        self, asked: AskedConfigs, form: Form
+    ) -> list[DescribeConfigsResourceResult]:
+        check_named(ResourceType.CLIENT_METRICS, asked.name)
+        config, known = (
+            self._configs.of(ResourceType.CLIENT_METRICS, asked.name),
+            CLIENT_METRICS_CONFIGS,
+        )
+        wanted = (name for name in asked.keys or known if name in known)
+        return [_client_metrics_entry(known[name], config, form) for name in wanted]
 
     def _loggers(self, asked: AskedConfigs) -> list[DescribeConfigsResourceResult]:
         check_this_broker(asked.name, self._node_id)
@@ -235,6 +251,21 @@ def _group_entry(name: str, config: Mapping[str, str], form: Form) -> DescribeCo
         value=config.get(name, described.default),
         config_source=ConfigSource.GROUP if name in config else ConfigSource.DEFAULT,
         synonyms=synonyms,
+        config_type=described.type.kind,
+        documentation=described.documentation if form.with_documentation else None,
+    )
+
+
+def _client_metrics_entry(
+    described: SubscriptionConfig, config: Mapping[str, str], form: Form
+) -> DescribeConfigsResourceResult:
+    value, source = config.get(described.name), ConfigSource.CLIENT_METRICS
+    is_set = value is not None
+    return DescribeConfigsResourceResult(
+        name=described.name,
+        value=value if is_set else described.default or None,
+        config_source=source if is_set else ConfigSource.DEFAULT,
+        synonyms=[_synonym(described.name, value, source)] if is_set and form.with_synonyms else [],
         config_type=described.type.kind,
         documentation=described.documentation if form.with_documentation else None,
     )

@@ -17,15 +17,18 @@ Departs from Kafka
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from rockgate.gateway.groups.ownership import GroupType
 from rockgate.gateway.kafka.groups.classic.events import GroupState
 from rockgate.gateway.kafka.groups.classic.members import Member
-from rockgate.gateway.kafka.groups.groups import Groups, GroupView
+from rockgate.gateway.kafka.groups.groups import Groups
+from rockgate.gateway.kafka.groups.view import GroupView
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
 from rockgate.gateway.kafka.request.errors import coordinator_code
 from rockgate.gateway.kafka.request.handler import Call
+from rockgate.gateway.kafka.request.permitted import NOT_ASKED, UNCHECKED, Permitted
+from rockgate.gateway.security.grants import AclResourceType
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_groups import (
     DescribedGroup,
@@ -37,22 +40,22 @@ from rockgate.protocol.kafka.messages.describe_groups import (
 _NOT_FOUND = 6
 SLICE_COUNT = 100
 """Groups and members that are described at once; more of them in slices."""
-NOT_ASKED = -(1 << 31)
-GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
-"""All operations on a group, as bits: there are no ACLs."""
+Operations = Callable[[str], int]
+"""What the client may do with a group, as bits; or that it did not ask."""
 
 
 class DescribeGroups:
     """Describes classic groups."""
 
-    def __init__(self, groups: Groups) -> None:
+    def __init__(self, groups: Groups, permitted: Permitted = UNCHECKED) -> None:
         self._groups = groups
+        self._permitted = permitted
 
     def handle(
         self, request: DescribeGroupsRequest, call: Call
     ) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
         """Describe each."""
-        operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_ASKED
+        operations = self._operations(request, call)
         if len(request.groups) > SLICE_COUNT:
             return self._in_turns(request.groups, call.version, operations)
         wanted = dict.fromkeys(request.groups)
@@ -61,14 +64,20 @@ class DescribeGroups:
         groups = []
         for name in wanted:
             view = self._groups.describe(name)
-            group = _describe(name, view, call.version, operations)
+            group = _describe(name, view, call.version, operations(name))
             if view is not None:
                 group.members = [_member(each, view) for each in view.members]
             groups.append(group)
         return DescribeGroupsResponse(groups=groups)
 
+    def _operations(self, request: DescribeGroupsRequest, call: Call) -> Operations:
+        if not request.include_authorized_operations:
+            return lambda name: NOT_ASKED
+        operations, peer = self._permitted.operations, call.peer
+        return lambda name: operations(peer, AclResourceType.GROUP, name)
+
     async def _in_turns(
-        self, wanted: Iterable[str], version: int, operations: int
+        self, wanted: Iterable[str], version: int, operations: Operations
     ) -> DescribeGroupsResponse:
         """Describe many, each once, with other requests in between."""
         turn, room = Turn(), Room()
@@ -79,7 +88,7 @@ class DescribeGroups:
                 continue
             seen.add(name)
             view = self._groups.describe(name)
-            group = _describe(name, view, version, operations)
+            group = _describe(name, view, version, operations(name))
             if view is not None and view.members:
                 members = Growing(DescribeGroupsResponse, DescribedGroupMember, version, Room())
                 for each in view.members:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.handler import Call
-from rockgate.gateway.kafka.topics.advertised import Advertised
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -43,11 +42,8 @@ _ALL = [TopicData(topic_name=METADATA, partitions=[PartitionData(partition_index
 class DescribeQuorum:
     """Describes a quorum of one."""
 
-    def __init__(
-        self, *, node_id: int, advertised: Advertised, log: Log, epochs: Epochs, clock: Clock
-    ) -> None:
+    def __init__(self, *, node_id: int, log: Log, epochs: Epochs, clock: Clock) -> None:
         self._node_id = node_id
-        self._advertised = advertised
         self._log = log
         self._epochs = epochs
         self._clock = clock
@@ -64,7 +60,7 @@ class DescribeQuorum:
             )
         if request.topics != _ALL:
             return DescribeQuorumResponse(topics=_unknown(request))
-        address = self._advertised.address_for(call.peer)
+        address = call.peer.advertised
         listener = Listener(name=LISTENER, host=address.host, port=address.port)
         return DescribeQuorumResponse(
             topics=[TopicQuorum(topic_name=METADATA, partitions=[self._quorum()])],

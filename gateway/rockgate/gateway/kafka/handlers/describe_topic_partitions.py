@@ -17,7 +17,7 @@ Departs from Kafka
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from heapq import merge
 from itertools import groupby, islice
 from typing import NamedTuple
@@ -25,12 +25,14 @@ from typing import NamedTuple
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.request.handler import Call
+from rockgate.gateway.kafka.request.handler import Call, Peer
+from rockgate.gateway.kafka.request.permitted import UNCHECKED, Permitted
 from rockgate.gateway.kafka.topics.catalog import TopicCatalog, TopicView
-from rockgate.gateway.kafka.topics.metadata_cache import TOPIC_OPERATIONS
 from rockgate.gateway.kafka.topics.partition_runs import PlacedPartitions
 from rockgate.gateway.kafka.topics.placement import NO_NODE, Placement
+from rockgate.gateway.security.grants import AclOperation, AclResourceType
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -52,6 +54,8 @@ class Entry(NamedTuple):
     topic: TopicView | None
     first: int
     end: int
+    is_visible: bool = True
+    """Whether the client may know of it; the other fields are empty if not."""
 
 
 class Page:
@@ -62,8 +66,10 @@ class Page:
         catalog: TopicCatalog,
         request: DescribeTopicPartitionsRequest,
         pieces: Sequence[Sequence[str]],
+        is_visible: Callable[[str], bool],
     ) -> None:
         """`pieces` are the requested names, each piece sorted."""
+        self._is_visible = is_visible
         self._catalog = catalog
         self._left = max(1, min(request.response_partition_limit, PAGE_MAX))
         self._cursor = request.cursor
@@ -85,6 +91,11 @@ class Page:
 
     def __iter__(self) -> Iterator[Entry]:
         for name in self._names:
+            if not self._is_visible(name):
+                # It takes no room: a page of all topics passes it over.
+                if not self._is_all:
+                    yield Entry(name, None, 0, 0, is_visible=False)
+                continue
             topic = self._catalog.find(name)
             if topic is None and self._is_all:
                 continue
@@ -113,7 +124,14 @@ def _has(piece: Sequence[str], name: str) -> bool:
 class DescribeTopicPartitions:
     """Describes topics page by page."""
 
-    def __init__(self, *, catalog: TopicCatalog, placement: Placement) -> None:
+    def __init__(
+        self,
+        *,
+        catalog: TopicCatalog,
+        placement: Placement,
+        permitted: Permitted = UNCHECKED,
+    ) -> None:
+        self._permitted = permitted
         self._catalog = catalog
         self._partitions = PlacedPartitions(DescribeTopicPartitionsResponse, _partition, placement)
         self._slicing = Slicing(
@@ -140,14 +158,27 @@ class DescribeTopicPartitions:
         wanted = (topic.name for topic in request.topics) if request.topics else None
         if (learning := self._catalog.learn(wanted)) is not None:
             yield learning
-        page = Page(self._catalog, request, pieces)
+        peer = call.peer
+        page = Page(self._catalog, request, pieces, self._visible(request, peer))
 
         def respond(
             topics: list[DescribeTopicPartitionsResponseTopic | Encoded],
         ) -> DescribeTopicPartitionsResponse:
             return DescribeTopicPartitionsResponse(topics=topics, next_cursor=page.next_cursor)
 
-        return self._slicing.work(page, lambda: Each(self._describe), respond, call.version)
+        return self._slicing.work(
+            page, lambda: Each(lambda each: self._describe(each, peer)), respond, call.version
+        )
+
+    def _visible(
+        self, request: DescribeTopicPartitionsRequest, peer: Peer
+    ) -> Callable[[str], bool]:
+        """Which topics the client may know of; what it named itself is written down if not."""
+        permitted, describe, type_ = self._permitted, AclOperation.DESCRIBE, AclResourceType.TOPIC
+        if not request.topics:
+            return lambda name: permitted.may(peer, describe, type_, name)
+        api = ApiKey.DESCRIBE_TOPIC_PARTITIONS
+        return lambda name: permitted.permit(peer, api, describe, type_, name)
 
     def refuse(
         self, request: DescribeTopicPartitionsRequest, code: ErrorCode
@@ -160,8 +191,12 @@ class DescribeTopicPartitions:
             ]
         )
 
-    def _describe(self, entry: Entry) -> DescribeTopicPartitionsResponseTopic:
-        name, topic, first, end = entry
+    def _describe(self, entry: Entry, peer: Peer) -> DescribeTopicPartitionsResponseTopic:
+        name, topic, first, end, is_visible = entry
+        if not is_visible:
+            return DescribeTopicPartitionsResponseTopic(
+                error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name
+            )
         if topic is None:
             is_legal = names.is_legal(name)
             return DescribeTopicPartitionsResponseTopic(
@@ -177,7 +212,9 @@ class DescribeTopicPartitions:
             topic_id=topic.id,
             is_internal=topic.is_internal,
             partitions=self._partitions.between(topic, first, end, 0),
-            topic_authorized_operations=TOPIC_OPERATIONS,
+            topic_authorized_operations=self._permitted.operations(
+                peer, AclResourceType.TOPIC, name
+            ),
         )
 
 

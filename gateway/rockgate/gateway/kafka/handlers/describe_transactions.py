@@ -1,7 +1,8 @@
 """DescribeTransactions: v0.
 
 Behaviour
-- The partitions of a transaction are those that were added to it, written or not.
+- The partitions of a transaction are those that were added to it, written or not, of topics that
+  the client may describe.
 - An id that is named twice is described once; many ids, or many partitions, in slices.
 - An id that is not known is TRANSACTIONAL_ID_NOT_FOUND, an empty one INVALID_REQUEST.
 
@@ -18,9 +19,11 @@ from typing import Final
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
 from rockgate.gateway.kafka.request.errors import coordinator_code
-from rockgate.gateway.kafka.request.handler import Call
+from rockgate.gateway.kafka.request.handler import Call, Peer
+from rockgate.gateway.kafka.request.permitted import UNCHECKED, Permitted
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import Partition, Transaction
+from rockgate.gateway.security.grants import AclOperation, AclResourceType
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -37,7 +40,10 @@ SLICE_COUNT: Final = 200
 class DescribeTransactions:
     """Describes transactional ids."""
 
-    def __init__(self, *, transactions: Transactions, topics: TopicLookup) -> None:
+    def __init__(
+        self, *, transactions: Transactions, topics: TopicLookup, permitted: Permitted = UNCHECKED
+    ) -> None:
+        self._may = permitted.may
         self._transactions = transactions
         self._topics = topics
 
@@ -46,14 +52,14 @@ class DescribeTransactions:
     ) -> DescribeTransactionsResponse | Awaitable[DescribeTransactionsResponse]:
         """Describe each."""
         if len(request.transactional_ids) > SLICE_COUNT:
-            return self._in_turns(request.transactional_ids, call.version)
+            return self._in_turns(request.transactional_ids, call)
         ids = dict.fromkeys(request.transactional_ids)
         size = 0
         for id_ in ids:
             found = self._transactions.find(id_)
             size += 1 if found is None else 1 + len(found.partitions)
             if size > SLICE_COUNT:
-                return self._in_turns(ids, call.version)
+                return self._in_turns(ids, call)
         states = []
         for id_ in ids:
             found = self._transactions.find(id_)
@@ -61,13 +67,13 @@ class DescribeTransactions:
             if found is not None:
                 by_topic: dict[bytes, list[int]] = {}
                 _add_by_topic(by_topic, found.partitions)
-                state.topics = [*self._topic_data(by_topic)]
+                state.topics = [*self._topic_data(by_topic, call.peer)]
             states.append(state)
         return DescribeTransactionsResponse(transaction_states=states)
 
-    async def _in_turns(self, ids: Iterable[str], version: int) -> DescribeTransactionsResponse:
+    async def _in_turns(self, ids: Iterable[str], call: Call) -> DescribeTransactionsResponse:
         """Describe many, each once, with other requests in between."""
-        turn = Turn()
+        turn, version = Turn(), call.version
         states = Growing(DescribeTransactionsResponse, TransactionState, version, Room())
         seen: set[str] = set()
         for id_ in ids:
@@ -84,7 +90,7 @@ class DescribeTransactions:
                     _add_by_topic(by_topic, partitions[at : at + SLICE_COUNT])
                     if turn.is_over:
                         await turn.next()
-                for each in self._topic_data(by_topic):
+                for each in self._topic_data(by_topic, call.peer):
                     topics.add(each)
                     if turn.is_over:
                         await turn.next()
@@ -105,11 +111,16 @@ class DescribeTransactions:
             ]
         )
 
-    def _topic_data(self, by_topic: dict[bytes, list[int]]) -> Iterator[TopicData]:
+    def _topic_data(self, by_topic: dict[bytes, list[int]], peer: Peer) -> Iterator[TopicData]:
+        """The partitions that the client may know of."""
+        describe, type_ = AclOperation.DESCRIBE, AclResourceType.TOPIC
         for topic_id, queue_ids in sorted(by_topic.items()):
             topic = self._topics.find_id(topic_id)
-            if topic is not None:
-                yield TopicData(topic=names.to_kafka(topic.name), partitions=sorted(queue_ids))
+            if topic is None:
+                continue
+            name = names.to_kafka(topic.name)
+            if self._may(peer, describe, type_, name):
+                yield TopicData(topic=name, partitions=sorted(queue_ids))
 
 
 def _describe(id_: str, transaction: Transaction | None) -> TransactionState:

@@ -14,6 +14,9 @@ Behaviour
   and one that was created again INCONSISTENT_TOPIC_ID.
 - Cold data far behind the end of the log is loaded by a thread before it is sent; thousands of
   partitions are examined in slices.
+- What the client may not read is TOPIC_AUTHORIZATION_FAILED, by name also if there is no such
+  topic. A request that waited checks again when it is answered, and a session reads everything
+  again when grants have changed.
 - A batch with delayed records that are not due is sent without them (docs/internals/delay.md).
 
 Versions
@@ -38,11 +41,13 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from rockgate.gateway.delay.visible_batch import VisibleBatches
-from rockgate.gateway.kafka.fetch.partitions import Collector, Finder, Finding, PartitionReader
+from rockgate.gateway.kafka.fetch.finder import Finder
+from rockgate.gateway.kafka.fetch.partitions import Collector, Finding, PartitionReader
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.quotas.throttling import Throttling
-from rockgate.gateway.kafka.request.handler import Answer, Call, memory_max
+from rockgate.gateway.kafka.request.handler import Answer, Call, Peer, memory_max
+from rockgate.gateway.kafka.request.permitted import UNCHECKED, Permitted
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -63,6 +68,34 @@ class Fetched(NamedTuple):
     topics: list[FetchedTopic]
     error_code: int = 0
     session_id: int = 0
+
+
+class PeerReading:
+    """What the client of a connection may read, for one request."""
+
+    __slots__ = ("_generation", "_peer", "_permitted")
+
+    def __init__(self, permitted: Permitted, peer: Peer, generation: int) -> None:
+        """`generation` is that of the grants."""
+        self._permitted = permitted
+        self._peer = peer
+        self._generation = generation
+
+    def has_changed(self) -> bool:
+        """Whether grants have changed since it was made, or asked for the last time."""
+        generation = self._permitted.generation
+        if self._generation == generation:
+            return False
+        self._generation = generation
+        return True
+
+    def may_read(self, topic: WantedTopic) -> bool:
+        """Whether the client may fetch from a topic."""
+        name, peer = topic.store_name, self._peer
+        # What was allowed under other grants is asked again before the response is made.
+        if peer.readable.get(name) == self._generation:
+            return True
+        return self._permitted.may_read(peer, name, name)
 
 
 LARGE: Final = Fetched([])
@@ -95,7 +128,9 @@ class Fetch:
         visible_batches: VisibleBatches,
         bytes_max: int,
         throttling: Throttling,
+        permitted: Permitted = UNCHECKED,
     ) -> None:
+        self._permitted = None if permitted is UNCHECKED else permitted
         self._finder = Finder(topics, queues)
         self._poll_registry = poll_registry
         self._sessions = sessions
@@ -127,7 +162,13 @@ class Fetch:
     def _read(
         self, session: FetchSession, request: FetchRequest, call: Call
     ) -> Fetched | Awaitable[Fetched]:
-        collector = Collector(session, self._finder, self._reader)
+        reading = None
+        if self._permitted is not None:
+            generation = self._permitted.generation
+            reading = PeerReading(self._permitted, call.peer, generation)
+            if session.generation != generation:
+                session.note_grants(generation)
+        collector = Collector(session, self._finder, self._reader, reading)
         bytes_max = min(request.max_bytes, self._bytes_max)
         if self._throttling.is_on:
             bytes_max = self._throttling.fetch_bytes_max(call, bytes_max)
@@ -161,7 +202,7 @@ class Fetch:
     async def _in_turns(self, collector: Collector, wait_ms: int) -> Fetched:
         """Read with other requests in between: many partitions, or some that are cold."""
         session = collector.session
-        collector.is_in_turns = True
+        collector.is_in_turns = collector.is_late = True
         session.watch()
         try:
             if collector.cold or not await self._read_in_slices(collector):
@@ -199,6 +240,7 @@ class Fetch:
         if wait_ms <= 0 or collector.is_enough or not self._sessions.hold(session):
             return self._answer(collector)
         session.watch()
+        collector.is_late = True
 
         def look(is_last: bool) -> Fetched | None:
             collector.read(session.take_news())
@@ -222,6 +264,8 @@ class Fetch:
         session = collector.session
         if collector.is_outdated:
             return Fetched([], ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id)
+        if collector.is_late:
+            collector.check_again()
         if collector.is_in_turns and len(collector.found) > SLICE_COUNT:
             return LARGE
         self._keep(collector)

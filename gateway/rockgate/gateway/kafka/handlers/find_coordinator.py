@@ -2,9 +2,11 @@
 
 Behaviour
 - The placement says which node coordinates a group or a transactional id: on one node, that one.
+- The internal topic of the kind of coordinator is created if it does not exist, as in Kafka: tools
+  that read it ask for a coordinator first.
 - A key that is named twice is answered once; many keys are answered in slices.
-- Share groups have no coordinator here until they exist: INVALID_REQUEST, with the reason as the
-  error message, so that a client stops at once instead of asking on.
+- The coordinator of a share group is that of any group. The keys of type 2 are those of brokers
+  that keep the state of share groups for others, which no server does here: INVALID_REQUEST.
 
 Versions
 - v1: key types.  v3: flexible.  v4: many keys, each with its own error.  v6: share groups.
@@ -35,15 +37,19 @@ from rockgate.protocol.kafka.messages.find_coordinator import (
 MANY_SINCE = 4
 _TYPES = {type_.value: type_ for type_ in CoordinatorType}
 _REFUSALS = {
-    2: "Share groups are not supported.",
+    2: "No broker has the state of share groups for others.",
 }
 
 
 class FindCoordinator:
     """Names the coordinators of groups and transactional ids."""
 
-    def __init__(self, placement: Placement) -> None:
+    def __init__(
+        self, placement: Placement, prepare: Callable[[CoordinatorType], None] | None = None
+    ) -> None:
+        """`prepare` is called with the type of coordinator that was asked for."""
         self._placement = placement
+        self._prepare = prepare
         self._slicing = Slicing(FindCoordinatorResponse, Coordinator)
 
     def handle(
@@ -54,7 +60,8 @@ class FindCoordinator:
         if type_ is None:
             reason = _REFUSALS.get(request.key_type, f"Unknown key type {request.key_type}.")
             return self._refuse(request, call, reason)
-
+        if self._prepare is not None:
+            self._prepare(type_)
         answer = self._finder(type_, call.peer)
         if call.version < MANY_SINCE:
             found, respond = answer(request.key), _respond_one

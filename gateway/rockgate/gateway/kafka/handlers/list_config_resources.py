@@ -2,7 +2,7 @@
 
 Behaviour
 - Everything that has configs, by type: topics, this node as a broker and for its loggers, and
-  groups with configs set. Of client metrics there are none.
+  groups and client metrics subscriptions with configs set.
 - No types ask for all. A type that does not exist is UNSUPPORTED_VERSION, and then nothing is
   listed.
 
@@ -66,9 +66,10 @@ class ListConfigResources:
         return ListConfigResourcesResponse(error_code=code)
 
     def _found(self, types: AbstractSet[int]) -> Iterator[tuple[int, str]]:
-        if ResourceType.GROUP in types:
-            for name in list(self._configs.names(ResourceType.GROUP)):
-                yield ResourceType.GROUP, name
+        for saved in (ResourceType.GROUP, ResourceType.CLIENT_METRICS):
+            if saved in types:
+                for name in list(self._configs.names(saved)):
+                    yield saved, name
         for ours in (ResourceType.BROKER_LOGGER, ResourceType.BROKER):
             if ours in types:
                 yield ours, str(self._node_id)

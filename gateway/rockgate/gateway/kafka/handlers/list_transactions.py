@@ -3,6 +3,8 @@
 Behaviour
 - Every filter that is given must hold: state, producer id, how long it has been open, and a regular
   expression that the whole id matches.
+- Patterns are RE2, whose matches take linear time, and at most 4,096 characters.
+- Ids that the client may not describe are not listed.
 - Unknown states are listed in the response and match nothing. A pattern that cannot be parsed is
   INVALID_REGULAR_EXPRESSION.
 
@@ -12,7 +14,6 @@ Versions
 Departs from Kafka
 - With a duration, only ids with an open transaction are listed. Kafka treats the missing start time
   of an Empty id as long ago, and lists all of them regardless of the duration.
-- Patterns use Python's syntax, without repeated groups (see `patterns`); Kafka uses RE2.
 - A request whose response would exceed 90 MiB is rejected with POLICY_VIOLATION; request less at a
   time.
 """
@@ -26,8 +27,10 @@ from rockgate.gateway.kafka.request.chunked import Growing, Room, Turn
 from rockgate.gateway.kafka.request.errors import coordinator_code
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.patterns import compile_pattern
+from rockgate.gateway.kafka.request.permitted import UNCHECKED, Permitted
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.transaction import Transaction, TransactionState
+from rockgate.gateway.security.grants import AclOperation, AclResourceType
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.list_transactions import (
     ListTransactionsRequest,
@@ -45,7 +48,10 @@ _STATES: Final = frozenset(state.value for state in TransactionState)
 class ListTransactions:
     """Lists transactional ids."""
 
-    def __init__(self, *, transactions: Transactions, clock: Clock) -> None:
+    def __init__(
+        self, *, transactions: Transactions, clock: Clock, permitted: Permitted = UNCHECKED
+    ) -> None:
+        self._may = permitted.may
         self._transactions = transactions
         self._clock = clock
 
@@ -62,6 +68,7 @@ class ListTransactions:
         wanted = frozenset(request.state_filters)
         ids = frozenset(request.producer_id_filters)
         before_ms = self._clock.now_ms() - request.duration_filter
+        may, peer, type_ = self._may, call.peer, AclResourceType.TRANSACTIONAL_ID
 
         def passes(each: Transaction) -> bool:
             return (
@@ -69,6 +76,7 @@ class ListTransactions:
                 and (not ids or each.producer.id in ids)
                 and (request.duration_filter < 0 or 0 <= each.start_ms < before_ms)
                 and (pattern is None or pattern.fullmatch(each.id) is not None)
+                and may(peer, AclOperation.DESCRIBE, type_, each.id)
             )
 
         response = ListTransactionsResponse(unknown_state_filters=sorted(wanted - _STATES))

@@ -9,6 +9,8 @@ Behaviour
 - By id (v12+) an unknown topic is UNKNOWN_TOPIC_ID, with a null name. An id or a null name before
   v12 is INVALID_REQUEST for the whole request.
 - A repeated topic is described once.
+- A topic that the client may not describe is not listed; by name it is TOPIC_AUTHORIZATION_FAILED,
+  by id UNKNOWN_TOPIC_ID, whether or not it exists. So is one that the client may not create.
 - Long lists are made in slices, with other requests in between.
 
 Versions
@@ -34,8 +36,15 @@ from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.request.handler import Call
+from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.kafka.request.now import Durable, Now
+from rockgate.gateway.kafka.request.permitted import (
+    NOT_ASKED,
+    TOPIC_OPERATIONS,
+    UNCHECKED,
+    Permitted,
+    cluster_operations,
+)
 from rockgate.gateway.kafka.topics.catalog import (
     NO_REFUSALS,
     NewTopic,
@@ -43,14 +52,12 @@ from rockgate.gateway.kafka.topics.catalog import (
     TopicCatalog,
     TopicView,
 )
-from rockgate.gateway.kafka.topics.metadata_cache import (
-    CLUSTER_OPERATIONS,
-    NOT_ASKED,
-    MetadataCache,
-)
+from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
 from rockgate.gateway.kafka.topics.placement import Node, Placement
+from rockgate.gateway.security.grants import CLUSTER_NAME, AclOperation, AclResourceType
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -83,7 +90,9 @@ class Metadata:
         cluster_id: str,
         config: TopicsConfig,
         durability: Durable,
+        permitted: Permitted = UNCHECKED,
     ) -> None:
+        self._permitted = permitted
         self._catalog = catalog
         self._placement = placement
         self._cache = metadata_cache
@@ -126,7 +135,8 @@ class Metadata:
         describe = self._describing(request, call)
 
         def begin() -> Named:
-            return Named(self._catalog, describe, self._config.partitions, allowance)
+            visible = TopicsOf(self._permitted, call.peer)
+            return Named(self._catalog, describe, self._config.partitions, allowance, visible)
 
         def respond(topics: list[DescribedTopic]) -> Now[MetadataResponse]:
             response = self._respond(request, call, topics)
@@ -152,17 +162,21 @@ class Metadata:
     def _describe_all(self, request: MetadataRequest, call: Call) -> Now[MetadataResponse]:
         version, cache = call.version, self._cache
         listed, placed = self._catalog.version, self._placement.version
-        with_operations = request.include_topic_authorized_operations
-        cached = cache.all_topics(listed, version, with_operations=with_operations)
+        describe = self._describing(request, call)
+        if self._permitted is not UNCHECKED:
+            return self._describe_visible(request, call, describe)
+        operations = NOT_ASKED
+        if request.include_topic_authorized_operations:
+            operations = TOPIC_OPERATIONS
+        cached = cache.all_topics(listed, version, operations=operations)
         if cached is not None:
             return self._respond(request, call, [cached])
-        describe = self._describing(request, call)
 
         def respond(topics: list[DescribedTopic]) -> MetadataResponse:
             encoded = [topic for topic in topics if isinstance(topic, Encoded)]
             whole = join(MetadataResponseTopic, version, encoded)
             if self._catalog.version == listed and self._placement.version == placed:
-                cache.keep_all(listed, whole, with_operations=with_operations)
+                cache.keep_all(listed, whole, operations=operations)
             return self._respond(request, call, [whole])
 
         return self._slicing.work(
@@ -172,15 +186,33 @@ class Metadata:
             version,
         )
 
+    def _describe_visible(
+        self, request: MetadataRequest, call: Call, describe: Describe
+    ) -> Now[MetadataResponse]:
+        """Describe all topics that the client may see."""
+        may_describe = TopicsOf(self._permitted, call.peer).may_describe
+        return self._slicing.work(
+            self._catalog,
+            lambda: Visible(describe, may_describe),
+            lambda topics: self._respond(request, call, topics),
+            call.version,
+        )
+
     def _describing(self, request: MetadataRequest, call: Call) -> Describe:
-        version, topic = call.version, self._cache.topic
-        with_operations = request.include_topic_authorized_operations
-        return lambda each: topic(each, version, with_operations=with_operations)
+        version, topic, peer = call.version, self._cache.topic, call.peer
+        if not request.include_topic_authorized_operations:
+            return lambda each: topic(each, version, operations=NOT_ASKED)
+        operations, type_ = self._permitted.operations, AclResourceType.TOPIC
+        return lambda each: topic(
+            each, version, operations=operations(peer, type_, names.to_kafka(each.name))
+        )
 
     def _respond(
         self, request: MetadataRequest, call: Call, topics: list[DescribedTopic]
     ) -> MetadataResponse:
-        with_operations = request.include_cluster_authorized_operations
+        operations = NOT_ASKED
+        if request.include_cluster_authorized_operations:
+            operations = cluster_operations(self._permitted, call.peer)
         nodes = self._placement.nodes(call.peer)
         if nodes is not self._nodes:
             self._nodes, self._brokers = nodes, [*map(_broker, nodes)]
@@ -189,12 +221,60 @@ class Metadata:
             cluster_id=self._cluster_id,
             controller_id=self._placement.controller_id,
             topics=topics,
-            cluster_authorized_operations=CLUSTER_OPERATIONS if with_operations else NOT_ASKED,
+            cluster_authorized_operations=operations,
         )
 
 
 def _broker(node: Node) -> MetadataResponseBroker:
     return MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port)
+
+
+class TopicsOf:
+    """The topics that the client of a connection may see and create, by their names in Kafka."""
+
+    __slots__ = ("_peer", "_permitted")
+
+    def __init__(self, permitted: Permitted, peer: Peer) -> None:
+        self._permitted = permitted
+        self._peer = peer
+
+    def may_describe(self, topic: TopicView) -> bool:
+        """Whether a topic exists for it."""
+        name = names.to_kafka(topic.name)
+        return self._permitted.may(self._peer, AclOperation.DESCRIBE, AclResourceType.TOPIC, name)
+
+    def permit(self, name: str) -> bool:
+        """Whether it may describe a topic that it named, which may not exist."""
+        type_ = AclResourceType.TOPIC
+        return self._permitted.permit(
+            self._peer, ApiKey.METADATA, AclOperation.DESCRIBE, type_, name
+        )
+
+    def permit_new(self, name: str) -> bool:
+        """Whether it may create a topic, or any."""
+        peer, create = self._peer, AclOperation.CREATE
+        return self._permitted.may(
+            peer, create, AclResourceType.CLUSTER, CLUSTER_NAME
+        ) or self._permitted.permit(peer, ApiKey.METADATA, create, AclResourceType.TOPIC, name)
+
+
+class Visible:
+    """A slice of all topics, of which those are described that the client may see."""
+
+    def __init__(self, describe: Describe, may_describe: Callable[[TopicView], bool]) -> None:
+        self._describe = describe
+        self._may_describe = may_describe
+        self._topics: list[DescribedTopic] = []
+
+    def take(self, topic: TopicView, /) -> int:
+        """Describe a topic, or pass it over."""
+        if self._may_describe(topic):
+            self._topics.append(self._describe(topic))
+        return 0
+
+    def finish(self) -> Sequence[DescribedTopic]:
+        """Return what was described."""
+        return self._topics
 
 
 class Allowance:
@@ -223,7 +303,9 @@ class Named:
         describe: Describe,
         partitions: int,
         allowance: Allowance,
+        visible: TopicsOf,
     ) -> None:
+        self._visible = visible
         self._catalog = catalog
         self._describe = describe
         self._partitions = partitions
@@ -236,8 +318,12 @@ class Named:
         if asked.topic_id != ZERO_UUID:
             topic = self._catalog.find_id(asked.topic_id)
             code, name = ErrorCode.UNKNOWN_TOPIC_ID, None
+            if topic is not None and not self._visible.may_describe(topic):
+                topic = None
         else:
             name = asked.name or ""
+            if not self._visible.permit(name):
+                return self._refuse(name)
             topic = self._catalog.find(name)
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if topic is None and not names.is_legal(name):
@@ -245,12 +331,20 @@ class Named:
         if topic is not None:
             self._topics.append(self._describe(topic))
             return 0
+        if name and self._allowance.left and not self._visible.permit_new(name):
+            return self._refuse(name)
         if name and code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and self._allowance.take():
             self._topics.append(name)
             return CREATION_COST + self._partitions
         self._topics.append(
             MetadataResponseTopic(error_code=code, name=name, topic_id=asked.topic_id)
         )
+        return 0
+
+    def _refuse(self, name: str) -> int:
+        """Say that the client may not, whether or not there is such a topic."""
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        self._topics.append(MetadataResponseTopic(error_code=code, name=name))
         return 0
 
     def finish(self) -> Now[Sequence[DescribedTopic]]:

@@ -9,11 +9,15 @@ Behaviour
   A lower offset than the one before is taken: a group may be set back.
 - A request of more than SLICE_COUNT partitions is committed a slice at a time, with others in
   between. A slice whose member was fenced meanwhile is refused like a separate request.
-- A commit counts as a heartbeat.
+- A commit of a classic group's member counts as a heartbeat.
+- A member of a consumer group commits in its epoch, or in an earlier one if it has had all of the
+  partitions since; else all are STALE_MEMBER_EPOCH, for a member of the classic protocol
+  ILLEGAL_GENERATION. A request of more than SLICE_COUNT partitions has to be in its epoch.
 
 Versions
 - v2-4: a retention time for these offsets, stored as their expiry time.  v6: leader epochs.  v7:
-  static members.  v8: flexible.  v10: topics by id.
+  static members.  v8: flexible.  v9: members of consumer groups, which get UNSUPPORTED_VERSION
+  before.  v10: topics by id.
 
 Departs from Kafka
 - A commit with a generation for an unknown group is ILLEGAL_GENERATION in every version; Kafka
@@ -45,6 +49,7 @@ from rockgate.protocol.kafka.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from rockgate.protocol.kafka.schema import ZERO_UUID
 
 SLICE_COUNT: Final = 500
 """Partitions committed before other requests run."""
@@ -97,7 +102,7 @@ class OffsetCommit:
             expire_ms = min(self._now_ms() + request.retention_time_ms, _FOR_EVER_MS)
         if sum([len(topic.partitions) for topic in request.topics]) > SLICE_COUNT:
             return self._commit_slices(request, call.version, expire_ms)
-        allowed = self._allowed(request)
+        allowed = self._allowed(request, call.version, lambda: self._partitions(request, call))
         commits: list[NewOffset] = []
         topics = [
             self._take(each, each.partitions, call.version, allowed, expire_ms, commits)
@@ -125,7 +130,7 @@ class OffsetCommit:
         response = OffsetCommitResponse(topics=[])
         commits: list[NewOffset] = []
         taken: list[OffsetCommitResponsePartition] = []
-        left, has_changes, allowed = SLICE_COUNT, False, self._allowed(request)
+        left, has_changes, allowed = SLICE_COUNT, False, self._allowed(request, version)
         for asked in request.topics:
             whole = OffsetCommitResponseTopic(
                 name=asked.name, topic_id=asked.topic_id, partitions=[]
@@ -142,7 +147,7 @@ class OffsetCommit:
                 await self._commit(request.group_id, commits, taken)
                 await asyncio.sleep(0)
                 commits, taken = [], []
-                left, allowed = SLICE_COUNT, self._allowed(request)
+                left, allowed = SLICE_COUNT, self._allowed(request, version)
         has_changes |= bool(commits)
         await self._commit(request.group_id, commits, taken)
         if not has_changes:
@@ -157,8 +162,22 @@ class OffsetCommit:
             codes = self._progress.commit(group, commits)
             _put_codes(taken, await codes if isinstance(codes, Awaitable) else codes)
 
-    def _allowed(self, request: OffsetCommitRequest) -> ErrorCode:
-        """Whether the caller may commit now; it counts as a heartbeat."""
+    def _partitions(self, request: OffsetCommitRequest, call: Call) -> Iterator[tuple[bytes, int]]:
+        """The partitions of a request, by the ids of their topics."""
+        for asked in request.topics:
+            topic_id = asked.topic_id
+            if call.version < _IDS:
+                topic = self._catalog.find(asked.name)
+                topic_id = ZERO_UUID if topic is None else topic.id
+            yield from ((topic_id, each.partition_index) for each in asked.partitions)
+
+    def _allowed(
+        self,
+        request: OffsetCommitRequest,
+        version: int,
+        partitions: Callable[[], Iterator[tuple[bytes, int]]] | None = None,
+    ) -> ErrorCode:
+        """Whether the caller may commit now; it counts as a heartbeat of a classic member."""
         waiter: Waiter[ErrorCode] = Waiter()
         return self._groups.check_commit(
             request.group_id,
@@ -167,7 +186,9 @@ class OffsetCommit:
                 generation=request.generation_id_or_member_epoch,
                 member_id=request.member_id,
                 instance_id=request.group_instance_id,
+                version=version,
             ),
+            partitions,
         )
 
     def refuse(self, request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:

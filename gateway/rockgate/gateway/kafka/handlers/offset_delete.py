@@ -1,9 +1,10 @@
 """OffsetDelete: v0.
 
 Behaviour
-- GROUP_ID_NOT_FOUND for a group that does not exist. While a group has members, only offsets of
-  topics that none of them subscribes to can go: the others are GROUP_SUBSCRIBED_TO_TOPIC, each by
-  itself. A group whose members do not speak the consumers' protocol is NON_EMPTY_GROUP as a whole.
+- GROUP_ID_NOT_FOUND for a group that does not exist, and for a share group. While a group has
+  members, only offsets of topics that none of them subscribes to can go: the others are
+  GROUP_SUBSCRIBED_TO_TOPIC, each by itself. A group whose members do not speak the consumers'
+  protocol is NON_EMPTY_GROUP as a whole.
 - An offset that was never committed is gone as well, and so is one that a transaction was about to
   commit. Unknown partitions are UNKNOWN_TOPIC_OR_PARTITION.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Final
 
+from rockgate.gateway.groups.ownership import GroupType
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.groups.progress import GroupProgress
 from rockgate.gateway.kafka.groups.subscription import subscribed
@@ -57,6 +59,11 @@ class OffsetDelete:
         if view is None:
             raise RequestError(
                 ErrorCode.GROUP_ID_NOT_FOUND, f"Group {request.group_id[:80]!r} does not exist."
+            )
+        if view.kind is GroupType.SHARE:
+            raise RequestError(
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Group {request.group_id[:80]!r} is not a consumer group.",
             )
         read = subscribed(view)
         if read is None:

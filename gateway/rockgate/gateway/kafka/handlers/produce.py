@@ -61,7 +61,8 @@ from rockgate.gateway.kafka.produce.validate import (
 )
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.errors import RequestError
-from rockgate.gateway.kafka.request.handler import Answer, Call
+from rockgate.gateway.kafka.request.handler import Answer, Call, Peer
+from rockgate.gateway.kafka.request.permitted import UNCHECKED, Permitted
 from rockgate.gateway.kafka.transactions.produce_check import TransactionalWrites
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.entry import INDEXED
@@ -114,6 +115,7 @@ class Produce:
         writes: TransactionalWrites,
         delays: RecordDelays,
         threads: BatchThreads | None = None,
+        permitted: Permitted = UNCHECKED,
     ) -> None:
         self._topics = topics
         self._queues = queues
@@ -126,6 +128,7 @@ class Produce:
         self._writes = writes
         self._delays = delays
         self._examining = Examining(threads or BatchThreads(), delays.wanted)
+        self._may_write = None if permitted is UNCHECKED else permitted.may_write
         self._turns = Turns()
         self._firsts = FirstBatches()
         epoch = epochs.current
@@ -216,10 +219,11 @@ class Produce:
             return produced
         return self._durability.after(append.durable_at, produced)
 
-    def shortcut(self, body: memoryview, version: int) -> Answer | None:
+    def shortcut(self, body: memoryview, version: int, peer: Peer) -> Answer | None:
         """Append the one batch of a usual request; None, and nothing done, for any other.
 
-        A batch that waits for a thread or the disk, or that is refused, is not usual.
+        A batch that waits for a thread or the disk, or that is refused, is not usual. The ordinary
+        path has a guard; this one asks itself whether the client may write.
         """
         found = decode_single(version, body)
         if found is None:
@@ -231,6 +235,8 @@ class Produce:
         else:
             topic = self._topics.find_id(name)
         if topic is None or acks == 0 or acks not in _ACKS:
+            return None
+        if self._may_write is not None and not self._may_write(peer, name, topic.name):
             return None
         queues = self._queues.of(topic.id)
         under_way = self._turns.last

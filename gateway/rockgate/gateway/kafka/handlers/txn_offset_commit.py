@@ -5,7 +5,8 @@ Behaviour
   before.
 - Each partition succeeds or fails independently, as in OffsetCommit.
 - From v3 on the request names the member of the group, and is refused if the group has rebalanced
-  without it (KIP-447). The producer and its transaction are checked before that.
+  without it (KIP-447). The producer and its transaction are checked before that. A member epoch
+  that is stale is ILLEGAL_GENERATION, because producers know no other error for it (KIP-1251).
 - A request of more than SLICE_COUNT partitions, or as much metadata, is stored a slice at a time,
   with others in between. A slice whose producer or member was fenced meanwhile is refused like a
   separate request.
@@ -157,7 +158,9 @@ class TxnOffsetCommit:
             ]
         )
 
-    def _check_member(self, request: TxnOffsetCommitRequest) -> ErrorCode:
+    def _check_member(
+        self, request: TxnOffsetCommitRequest, offsets: Sequence[Offset]
+    ) -> ErrorCode:
         is_member = request.generation_id >= 0 or request.member_id or request.group_instance_id
         if not is_member:
             # Older clients do not say who they are; the producer's epoch is their only fence.
@@ -169,7 +172,11 @@ class TxnOffsetCommit:
             member_id=request.member_id,
             instance_id=request.group_instance_id,
         )
-        return self._groups.check_commit(request.group_id, commit)
+        return self._groups.check_commit(
+            request.group_id,
+            commit,
+            lambda: ((each.topic_id, each.queue_id) for each in offsets),
+        )
 
     def _check(self, asked: TxnOffsetCommitRequestPartition) -> ErrorCode:
         metadata = asked.committed_metadata
@@ -186,11 +193,13 @@ class TxnOffsetCommit:
         try:
             if not self._coordinator.admit(id_, producer, group, adds=version >= _ADDS):
                 return ErrorCode.TRANSACTION_ABORTABLE if is_new else ErrorCode.INVALID_TXN_STATE
-            code = self._check_member(request)
+            code = self._check_member(request, offsets)
             if not code:
                 self._coordinator.offsets(id_, producer, group, offsets)
         except RequestError as error:
             code = error.code
+        if code is ErrorCode.STALE_MEMBER_EPOCH:
+            return ErrorCode.ILLEGAL_GENERATION
         if code is ErrorCode.INVALID_COMMIT_OFFSET_SIZE and is_new:
             return ErrorCode.TRANSACTION_ABORTABLE
         return code

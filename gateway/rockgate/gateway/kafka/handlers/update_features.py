@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from rockgate.gateway.kafka.handlers.api_versions import Feature
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.runtime.quoting import quoted
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -29,15 +30,15 @@ from rockgate.protocol.kafka.messages.update_features import (
 class UpdateFeatures:
     """Leaves features as they are."""
 
-    def __init__(self, features: Mapping[str, int]) -> None:
+    def __init__(self, features: Mapping[str, Feature]) -> None:
         self._features = features
 
     def handle(self, request: UpdateFeaturesRequest, call: Call) -> UpdateFeaturesResponse:
         """Refuse any change; setting a feature to its own level succeeds."""
         for update in request.feature_updates:
-            level = self._features.get(update.feature)
-            if level != update.max_version_level:
-                has = "does not exist" if level is None else f"is fixed at level {level}"
+            feature = self._features.get(update.feature)
+            if feature is None or feature.high != update.max_version_level:
+                has = f"is fixed at level {feature.high}" if feature else "does not exist"
                 return UpdateFeaturesResponse(
                     error_code=ErrorCode.INVALID_UPDATE_VERSION,
                     error_message=f"Feature {quoted(update.feature)} {has} and cannot be set to "

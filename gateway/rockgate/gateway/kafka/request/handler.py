@@ -13,16 +13,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
+from rockgate.gateway.kafka.authentication.authenticator import Authentication
 from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.listening.endpoint import NOWHERE, Endpoint
+from rockgate.gateway.security.principal import ANONYMOUS, Principal
 from rockgate.protocol.kafka.api import Api, ApiKey
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.schema import decode as decode_declared
 from rockgate.protocol.kafka.schema import encode_buffers
 from rockgate.protocol.kafka.schema.codec import MEMORY_SLACK as USUAL_SLACK
 from rockgate.protocol.kafka.versions import Versions
-
-ANONYMOUS = "ANONYMOUS"
-"""The user of a connection that has not authenticated."""
 
 
 def do_nothing() -> None:
@@ -38,9 +38,14 @@ class Peer:
     """The peer of a connection; created on accept, completed by its first request."""
 
     __slots__ = (
+        "authentication",
         "connection_id",
+        "has_ended",
         "has_left",
+        "listener",
         "local",
+        "principal",
+        "readable",
         "reading_count",
         "remote",
         "resume",
@@ -48,6 +53,7 @@ class Peer:
         "software_version",
         "throttle_ms",
         "user",
+        "writable",
     )
 
     def __init__(
@@ -56,6 +62,7 @@ class Peer:
         connection_id: int,
         local: Address,
         remote: Address,
+        listener: Endpoint = NOWHERE,
         resume: Callable[[], None] = do_nothing,
         has_left: Callable[[], bool] = never,
     ) -> None:
@@ -64,22 +71,47 @@ class Peer:
         self.local = local
         """The address that the connection arrived on."""
         self.remote = remote
+        self.listener = listener
+        """The listener that accepted the connection: its name, TLS, authentication."""
         self.software = "unknown"
         """The client's name and version from ApiVersions, once it was sent."""
         self.software_version = "unknown"
-        self.user = ANONYMOUS
-        """The principal, for quotas."""
+        self.authentication: Authentication | None = None
+        """How far the client has authenticated; None on a listener without SASL."""
+        self.principal = ANONYMOUS
+        """Whom the client was authenticated as; `become` changes it."""
+        self.user = ANONYMOUS.name
+        """The name of the principal, for quotas."""
+        self.readable: dict[str | bytes, int] = {}
+        """Topics it was allowed to fetch from, with the generation of grants that allowed it."""
+        self.writable: dict[str | bytes, int] = {}
+        """The same for producing."""
         self.throttle_ms = 0
         """How long the session pauses reading, once the next response is written."""
         self.reading_count = 0
-        """Requests of it that a thread is still decoding; later ones are not started meanwhile."""
+        """Requests of it that are still decoded or held; later ones are not started meanwhile."""
         self.resume = resume
         """Called when one of these is done."""
         self.has_left = has_left
         """Whether the client is gone, even if nothing is read from it; its connection is closed."""
+        self.has_ended = False
+        """Whether its connection has ended."""
+
+    @property
+    def advertised(self) -> Address:
+        """The address for this client to dial: that of the listener it came to."""
+        return self.listener.address_for(self.local)
+
+    def become(self, principal: Principal) -> None:
+        """The client has authenticated."""
+        self.principal = principal
+        self.user = principal.name
+        self.readable.clear()
+        self.writable.clear()
 
     def release(self) -> None:
         """Detach from the session, which has ended."""
+        self.has_ended = True
         self.resume = do_nothing
         self.has_left = never
 
@@ -131,7 +163,7 @@ class Large(Exception):
     """Raised by a `decode`, before any effect, to leave a request to a thread."""
 
 
-Shortcut: TypeAlias = Callable[[memoryview, int], Answer | None]
+Shortcut: TypeAlias = Callable[[memoryview, int, Peer], Answer | None]
 """Answers a body of a version at once; None, before any effect, takes the ordinary path."""
 
 

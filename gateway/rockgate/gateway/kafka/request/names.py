@@ -21,6 +21,8 @@ from rockgate.protocol.remoting.system_topics import DLQ_PREFIX, RETRY_PREFIX, S
 NAME_SIZE_MAX = 249
 RESERVED = "rmq."
 """The prefix of every name that differs in the store."""
+INTERNAL = frozenset(("__consumer_offsets", "__transaction_state"))
+"""Kafka's own internal topics."""
 _CACHED_MAX = 10_000
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 _ALIASES = (("rmq.retry.", RETRY_PREFIX), ("rmq.dlq.", DLQ_PREFIX))
@@ -42,6 +44,14 @@ def to_kafka(name: str) -> str:
             if name.startswith(prefix):
                 return alias + name[len(prefix) :]
     return name
+
+
+def group_of(name: str) -> str | None:
+    """Return the group of a retry or dead-letter topic by its name in Kafka; None of others."""
+    for alias, _ in _ALIASES:
+        if name.startswith(alias):
+            return name[len(alias) :]
+    return None
 
 
 def is_visible(name: str) -> bool:
@@ -77,5 +87,6 @@ def check_new(name: str) -> None:
             f"Topic name {quoted!r} is invalid: it must have 1 to {NAME_SIZE_MAX} "
             "letters, digits, '.', '_' or '-'.",
         )
-    if to_store(name) != name or name.startswith((SYSTEM_PREFIX, "rmq.sys.")):
+    is_ours = name in INTERNAL or name.startswith((SYSTEM_PREFIX, "rmq.sys."))
+    if is_ours or to_store(name) != name:
         raise RequestError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name!r} is reserved.")

@@ -1,8 +1,11 @@
 """Settings of Kafka's listener."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from rockgate.gateway.kafka.server.listeners import SecurityProtocol, kafka_endpoints
 from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.listening.endpoint import Endpoint
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -16,6 +19,17 @@ class KafkaConfig:
     """Address of the Kafka listener; `off` disables it, port 0 picks a free port."""
     advertise: Address | None = None
     """Address advertised to Kafka clients; the bound address by default."""
+    security_protocol: SecurityProtocol = "PLAINTEXT"
+    """TLS and authentication of `kafka.listen`, whose name this is."""
+    listeners: str = ""
+    """Further listeners, as `NAME://HOST:PORT` separated by commas; without `kafka.listen`, all of
+    them."""
+    advertised_listeners: str = ""
+    """Addresses advertised to the clients of listeners by name, as `NAME://HOST:PORT` separated by
+    commas."""
+    listener_security: str = ""
+    """Security protocols of listeners by name, as `NAME:SASL_SSL` separated by commas; a listener
+    that is called by a protocol's name has that protocol."""
     backlog: int = field(default=512, metadata={"minimum": 1, "maximum": 65_535})
     """Maximum length of the queue of pending connections."""
     connections_max: int = field(default=10_000, metadata={"minimum": 1, "maximum": 1_000_000})
@@ -54,3 +68,19 @@ class KafkaConfig:
     def __post_init__(self) -> None:
         if self.advertise is not None and (self.advertise.is_closed or self.advertise.port == 0):
             raise ValueError("advertise must be a HOST:PORT that clients can connect to")
+        self.endpoints()
+
+    def endpoints(self, given: Collection[str] = ()) -> list[Endpoint]:
+        """The listeners, the first one first; ValueError if they contradict each other.
+
+        `given` names the settings that were set explicitly.
+        """
+        return kafka_endpoints(
+            listen=self.listen,
+            is_listen_given="kafka.listen" in given,
+            security_protocol=self.security_protocol,
+            advertise=self.advertise,
+            listeners=self.listeners,
+            advertised_listeners=self.advertised_listeners,
+            listener_security=self.listener_security,
+        )

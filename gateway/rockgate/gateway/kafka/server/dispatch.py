@@ -183,17 +183,18 @@ class Dispatcher:
         call = Call(version, header.client_id, peer)
         if shortcut is not None:
             try:
-                answer = shortcut(exchange.body, version)
+                answer = shortcut(exchange.body, version, peer)
             except Exception as error:  # noqa: BLE001 # a bug: there is nothing that it may raise
                 request = row.decode(exchange.body, version)
                 return self.failed(row, handler, request, call, error)
             if answer is not None:
                 return answer
-        if row.is_bulk and len(exchange.body) >= LARGE_SIZE:
+        if len(exchange.body) >= LARGE_SIZE:
             if row.size_max is not None and len(exchange.body) > row.size_max:
                 refused = RequestError(row.too_large, f"Request exceeds {row.size_max:,} bytes.")
                 return self.failed(row, handler, None, call, refused)
-            return LargeRequest(self, row, handler, call, exchange.body)
+            if row.is_bulk:
+                return LargeRequest(self, row, handler, call, exchange.body)
         request = None
         try:
             request = row.decode(exchange.body, version)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from rockgate.gateway.kafka.request.handler import Answer, Peer
@@ -25,10 +26,12 @@ from rockgate.gateway.net.clock import Clock
 from rockgate.gateway.net.connection_log import Lines
 from rockgate.gateway.net.hangup import has_hung_up
 from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.listening.endpoint import NOWHERE, Endpoint
 from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
 from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.runtime.time_slice import TimeSlice
+from rockgate.gateway.security.principal import Principal
 from rockgate.protocol.kafka.connection import Exchange, ServerConnection
 from rockgate.protocol.kafka.errors import ProtocolError
 from rockgate.protocol.kafka.keys import ApiKey
@@ -74,6 +77,14 @@ class Sessions(Protocol):
         """Remove a session whose connection is closed."""
         ...
 
+    def entered(self, session: Session, user: str, /) -> bool:
+        """Count a session for the user that it has authenticated as; False if it has too many."""
+        ...
+
+    def identify(self, certificate: Mapping[str, Any], host: str, listener: str, /) -> Principal:
+        """The principal of a client's certificate; ValueError if it has none."""
+        ...
+
 
 class Session(Stream[Exchange, Peer]):
     """One connection from accept to loss. The listener owns it; the transport drives it."""
@@ -81,6 +92,7 @@ class Session(Stream[Exchange, Peer]):
     __slots__ = (
         "_dispatch",
         "_exchanges",
+        "_listener",
         "_sessions",
         "_throttle_pause",
         "_unread_bytes_max",
@@ -98,8 +110,11 @@ class Session(Stream[Exchange, Peer]):
         sessions: Sessions,
         clock: Clock,
         receiving: ReceiveBuffer,
+        listener: Endpoint = NOWHERE,
+        exchanges: ServerConnection | None = None,
     ) -> None:
-        self._exchanges = ServerConnection(
+        """`exchanges` is the connection without I/O, if not the usual one."""
+        self._exchanges = exchanges or ServerConnection(
             frame_bytes_max=limits.frame_bytes_max,
             in_flight_max=limits.in_flight_max,
             spares=receiving.spares,
@@ -115,6 +130,7 @@ class Session(Stream[Exchange, Peer]):
         )
         self._dispatch = dispatch
         self._sessions = sessions
+        self._listener = listener
         self._unread_bytes_max = limits.unread_bytes_max
         self._write_size = min(WRITE_SIZE, limits.unread_bytes_max)
         self._waiting: dict[Exchange, Promise] = {}
@@ -129,10 +145,27 @@ class Session(Stream[Exchange, Peer]):
             connection_id=self.connection_id,
             local=local,
             remote=remote,
+            listener=self._listener,
             resume=self._advance,
             has_left=self._has_left,
         )
+        certificate = self._transport.get_extra_info("peercert")
+        if certificate and self._listener.authentication == "none":
+            try:
+                principal = self._sessions.identify(certificate, remote.host, self._listener.label)
+            except ValueError as error:
+                _LINES.cut_off(f"certificate refused, {error}", self.peer)
+                return False
+            self.peer.become(principal)
+            return self._sessions.opened(self) and self._enter(principal)
         return self._sessions.opened(self)
+
+    def _enter(self, principal: Principal) -> bool:
+        """Count the connection for its user; False, with a line, if it has too many."""
+        if self._sessions.entered(self, principal.name):
+            return True
+        _LINES.cut_off("connection limit of the user reached", self.peer)
+        return False
 
     def _end_requests(self) -> None:
         self._throttle_pause.forget()

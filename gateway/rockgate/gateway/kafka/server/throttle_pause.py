@@ -77,12 +77,23 @@ class ThrottlePause:
 
 def with_throttle_time(answer: Answer, api_key: int, version: int, wait_ms: int) -> Answer:
     """The response with its throttle time filled in, if its version has the field."""
-    if api_key == ApiKey.PRODUCE:
+    if _is_last(api_key, version):
         # At the end: before the byte of a flexible version that says that no tags follow.
-        tail = len(answer[-1]) - (5 if version in APIS[ApiKey.PRODUCE].flexible else 4)
+        tail = len(answer[-1]) - (5 if version in APIS[ApiKey(api_key)].flexible else 4)
         return [*answer[:-1], _put(answer[-1], tail, wait_ms)]
     at = _place(api_key, version)
     return answer if at is None else [_put(answer[0], at, wait_ms), *answer[1:]]
+
+
+@cache
+def _is_last(api_key: int, version: int) -> bool:
+    """Whether a response ends with the throttle time: Produce, and some about tokens."""
+    fields = [
+        spec.name
+        for spec in declaration_of(APIS[ApiKey(api_key)].response).fields
+        if version in spec.versions and spec.tag is None
+    ]
+    return bool(fields) and fields[-1] == _THROTTLE_TIME
 
 
 @cache

@@ -18,17 +18,13 @@ from rockgate.protocol.kafka.messages.metadata import (
 )
 from rockgate.protocol.kafka.schema import Encoded, encode_part
 
-TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
-"""Everything a client may do to a topic, as bits: read, write, create, delete, alter, describe and
-the two for configs. There are no ACLs, so everything is allowed."""
-CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
-"""The same for the cluster: create, alter, describe, its actions, configs and idempotent writes."""
-NOT_ASKED = -(1 << 31)
 CACHED_SIZE_MAX = 4096
 """A larger topic is not cached: nearly all of it is a slice of a run that is."""
 
-_Form = tuple[int, bool]
-"""A version, and whether operations were requested."""
+_Form = tuple[int, int]
+"""A version, and the operations that the client may do, or NOT_ASKED. Clients have few different
+ones in common: those of readers, of writers, of administrators."""
+FORMS_MAX = 64
 
 
 class MetadataCache:
@@ -48,26 +44,30 @@ class MetadataCache:
         self._topics.clear()
         self._all.clear()
 
-    def topic(self, topic: TopicView, version: int, *, with_operations: bool) -> Encoded:
+    def topic(self, topic: TopicView, version: int, *, operations: int) -> Encoded:
         """Return a topic ready for a response, from the cache if it has not changed."""
-        by_id = self._topics.setdefault((version, with_operations), {})
+        by_id = self._topics.get((version, operations))
+        if by_id is None:
+            if len(self._topics) >= FORMS_MAX:
+                self._topics.clear()
+            by_id = self._topics[version, operations] = {}
         cached = by_id.get(topic.id)
         if cached is not None and cached[0] == topic.position:
             return cached[1]
-        described = self._describe(topic, version, with_operations)
+        described = self._describe(topic, version, operations)
         encoded = encode_part(MetadataResponse, described, version)
         if len(encoded.data) <= CACHED_SIZE_MAX:
             by_id[topic.id] = (topic.position, encoded)
         return encoded
 
-    def all_topics(self, listed: int, version: int, *, with_operations: bool) -> Encoded | None:
+    def all_topics(self, listed: int, version: int, *, operations: int) -> Encoded | None:
         """Return the list of all topics as of a version of the catalog, if it was cached."""
-        cached = self._all.get((version, with_operations))
+        cached = self._all.get((version, operations))
         return cached[1] if cached is not None and cached[0] == listed else None
 
-    def keep_all(self, listed: int, topics: Encoded, *, with_operations: bool) -> None:
+    def keep_all(self, listed: int, topics: Encoded, *, operations: int) -> None:
         """Cache the list of all topics until something changes."""
-        self._all[topics.version, with_operations] = (listed, topics)
+        self._all[topics.version, operations] = (listed, topics)
 
     def forget(self, topic: TopicView) -> None:
         """Drop a deleted topic."""
@@ -75,15 +75,13 @@ class MetadataCache:
         for by_id in self._topics.values():
             by_id.pop(topic.id, None)
 
-    def _describe(
-        self, topic: TopicView, version: int, with_operations: bool
-    ) -> MetadataResponseTopic:
+    def _describe(self, topic: TopicView, version: int, operations: int) -> MetadataResponseTopic:
         return MetadataResponseTopic(
             name=names.to_kafka(topic.name),
             topic_id=topic.id,
             is_internal=topic.is_internal,
             partitions=self._partitions.between(topic, 0, topic.queue_count, version),
-            topic_authorized_operations=TOPIC_OPERATIONS if with_operations else NOT_ASKED,
+            topic_authorized_operations=operations,
         )
 
 

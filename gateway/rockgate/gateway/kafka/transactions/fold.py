@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -63,6 +63,8 @@ class Transactions:
         self._roster: Roster[Transaction] = Roster()
         self._ids: dict[str, Transaction] = {}
         self.pending = PendingOffsets()
+        self.on_changed: list[Callable[[str], None]] = []
+        """Called with an id that has changed, or was removed."""
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -95,6 +97,7 @@ class Transactions:
                 known = self._ids.get(id_)
                 if known is not None and known.position < change.position:
                     self._drop(known)
+                self._changed(id_)
             return
         if kind is TransactionChangeKind.DROP:
             for removed in what.removals:
@@ -110,6 +113,11 @@ class Transactions:
         transaction.position = change.position
         transaction.changed_ms = change.store_ms
         self._APPLY[kind](self, transaction, what)
+        self._changed(what.id)
+
+    def _changed(self, id_: str) -> None:
+        for callback in self.on_changed:
+            callback(id_)
 
     def _init(self, transaction: Transaction, what: Any) -> None:
         self._clear(transaction)

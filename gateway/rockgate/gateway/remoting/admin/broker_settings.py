@@ -7,12 +7,14 @@ effective once it is in the log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
+from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.storage.config import OverloadConfig
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Buffer
 from rockgate.store.api.folds import Fold, Journal, KeyedFold
@@ -20,18 +22,37 @@ from rockgate.store.api.folds import Fold, Journal, KeyedFold
 TOPIC: Final = b"rmq_sys_rockgate_broker_settings"
 BODY_BYTES_MAX: Final = 64 << 10
 NAME_CHARS_MAX: Final = 60
-CHANGEABLE: Final = {
+_OF_REMOTING: Final = {
     "maxMessageSize": "message_bytes_max",
     "maxTransferCountOnMessageInMemory": "pull_messages_max",
     "maxTransferBytesOnMessageInMemory": "pull_bytes_max",
+    "namesrvAddr": "name_servers",
     "transactionTimeOut": "immune_ms",
     "transactionCheckInterval": "check_interval_ms",
     "transactionCheckMax": "check_times_max",
+    "useServerSideResetOffset": "server_side_reset",
 }
-"""RocketMQ's names of what can be changed, and the fields of the configuration."""
+_OF_OVERLOAD: Final = {
+    "ackThreadPoolQueueCapacity": "ack_in_flight_max",
+    "adminBrokerThreadPoolQueueCapacity": "admin_in_flight_max",
+    "consumerFallbehindThreshold": "slow_group_bytes_max",
+    "disableConsumeIfConsumerReadSlowly": "slow_groups",
+    "endTransactionPoolQueueCapacity": "transaction_in_flight_max",
+    "heartbeatThreadPoolQueueCapacity": "heartbeat_in_flight_max",
+    "osPageCacheBusyTimeOutMills": "busy_ms_min",
+    "pullThreadPoolQueueCapacity": "pull_in_flight_max",
+    "sendThreadPoolQueueCapacity": "send_in_flight_max",
+    "waitTimeMillsInAckQueue": "ack_wait_ms_max",
+    "waitTimeMillsInAdminBrokerQueue": "admin_wait_ms_max",
+    "waitTimeMillsInHeartbeatQueue": "heartbeat_wait_ms_max",
+    "waitTimeMillsInPullQueue": "pull_wait_ms_max",
+    "waitTimeMillsInSendQueue": "send_wait_ms_max",
+    "waitTimeMillsInTransactionQueue": "transaction_wait_ms_max",
+}
 FIXED: Final = {
     "autoCreateTopicEnable": "topics.auto_create",
     "brokerClusterName": "remoting.cluster_name",
+    "brokerFastFailureEnable": "overload.enabled",
     "brokerIP1": "remoting.advertise",
     "brokerName": "remoting.broker_name",
     "defaultTopicQueueNums": "topics.partitions",
@@ -39,18 +60,52 @@ FIXED: Final = {
     "flushDiskType": "store.flush",
     "listenPort": "remoting.listen",
     "messageDelayLevel": "remoting.delay_levels",
-    "namesrvAddr": "remoting.name_servers",
 }
 """What has another name here, and is read when the server starts."""
-_BOUNDS: Final = {each.name: each.metadata for each in fields(RemotingConfig)}
+NAME_SERVERS_MAX: Final = 16
+_SWITCHES: Final = {"false": 0, "true": 1}
+_SWITCH: Final = {"minimum": 0, "maximum": 1}
+
+Section = TypeVar("Section", RemotingConfig, OverloadConfig)
+
+
+class ChangeableSetting(NamedTuple):
+    """A field of the configuration that can be changed."""
+
+    section: type[RemotingConfig] | type[OverloadConfig]
+    field: str
+    kind: type
+    bounds: Mapping[str, int]
+
+
+def _settings(
+    section: type[RemotingConfig] | type[OverloadConfig], named: Mapping[str, str]
+) -> dict[str, ChangeableSetting]:
+    known = {each.name: each for each in fields(section)}
+    return {
+        name: ChangeableSetting(
+            section,
+            field,
+            type(known[field].default),
+            _SWITCH if isinstance(known[field].default, bool) else known[field].metadata,
+        )
+        for name, field in named.items()
+    }
+
+
+CHANGEABLE: Final = {
+    **_settings(RemotingConfig, _OF_REMOTING),
+    **_settings(OverloadConfig, _OF_OVERLOAD),
+}
+"""What can be changed, by RocketMQ's names."""
 
 
 class ChangedSettings:
     """What was changed while the server ran, by RocketMQ's names: a fold."""
 
     def __init__(self, journal: Journal) -> None:
-        self._fold: KeyedFold[str, int] = KeyedFold(
-            journal, name="broker settings", topic=TOPIC, key=str, value=int
+        self._fold: KeyedFold[str, int | str] = KeyedFold(
+            journal, name="broker settings", topic=TOPIC, key=str, value=int | str
         )
 
     @property
@@ -58,15 +113,20 @@ class ChangedSettings:
         """What the store feeds."""
         return self._fold
 
-    def put(self, changes: Mapping[str, int | None]) -> None:
+    def put(self, changes: Mapping[str, int | str | None]) -> None:
         """Remember changes, all or none; None is what is configured."""
         self._fold.put(changes)
 
-    def over(self, config: RemotingConfig) -> RemotingConfig:
-        """Return the configuration with what was changed."""
-        # A later version may change less, or have other limits.
-        known = {name: value for name, value in self._fold.items() if _is_allowed(name, value)}
-        changes: dict[str, Any] = {CHANGEABLE[name]: value for name, value in known.items()}
+    def over(self, config: Section) -> Section:
+        """Return a section of the configuration with what was changed."""
+        changes: dict[str, Any] = {}
+        for name, value in self._fold.items():
+            setting = CHANGEABLE.get(name)
+            # A later version may change less, or have other limits.
+            if setting is None or setting.section is not type(config):
+                continue
+            if _is_allowed(setting, value):
+                changes[setting.field] = setting.kind(value)
         return replace(config, **changes)
 
 
@@ -74,14 +134,22 @@ class BrokerSettings:
     """Shows the settings, and changes those that can be."""
 
     def __init__(
-        self, *, configured: RemotingConfig, changed: ChangedSettings, facts: Mapping[str, str]
+        self,
+        *,
+        configured: RemotingConfig,
+        overload: OverloadConfig,
+        changed: ChangedSettings,
+        facts: Mapping[str, str],
     ) -> None:
-        """`facts` are settings that are not the listener's own."""
+        """`facts` are settings that are not among these."""
         self._configured = configured
+        self._overload = overload
         self._changed = changed
         self._facts = facts
         self.on_changed: list[Callable[[RemotingConfig], None]] = []
-        """Given the new configuration."""
+        """Given the new configuration of the listener."""
+        self.on_overload_changed: list[Callable[[OverloadConfig], None]] = []
+        """Given the new bounds."""
 
     def advertise(self, address: str) -> None:
         """Show the address that clients are given."""
@@ -90,9 +158,9 @@ class BrokerSettings:
 
     def current(self) -> dict[str, str]:
         """Return all settings by name."""
-        config = self._changed.over(self._configured)
-        numbers = {name: str(getattr(config, field)) for name, field in CHANGEABLE.items()}
-        return {**self._facts, **numbers}
+        now = (self._changed.over(self._configured), self._changed.over(self._overload))
+        own = {name: _text(_value(setting, now)) for name, setting in CHANGEABLE.items()}
+        return {**self._facts, **own}
 
     def change(self, body: Buffer) -> None:
         """Change settings, given as Java's properties; refuse all of them for one that cannot be.
@@ -104,37 +172,82 @@ class BrokerSettings:
                 ResponseCode.INVALID_PARAMETER,
                 f"Settings are {len(body):,} bytes; the maximum is {BODY_BYTES_MAX:,}.",
             )
-        known = self.current()
-        changes: dict[str, int | None] = {}
+        known, configured = self.current(), (self._configured, self._overload)
+        changes: dict[str, int | str | None] = {}
         for line in bytes(body).decode("utf-8", "replace").splitlines():
             name, _, text = (part.strip() for part in line.partition("="))
             if not name or known.get(name) == text:
                 continue
             value = _read(name, text)
-            is_configured = value == getattr(self._configured, CHANGEABLE[name])
+            is_configured = value == _value(CHANGEABLE[name], configured)
             changes[name] = None if is_configured else value
         if not changes:
             return
         self._changed.put(changes)
-        config = self._changed.over(self._configured)
-        for apply in self.on_changed:
-            apply(config)
+        sections = {CHANGEABLE[name].section for name in changes}
+        if RemotingConfig in sections:
+            config = self._changed.over(self._configured)
+            for apply in self.on_changed:
+                apply(config)
+        if OverloadConfig in sections:
+            bounds = self._changed.over(self._overload)
+            for bound in self.on_overload_changed:
+                bound(bounds)
 
 
-def _is_allowed(name: str, value: int) -> bool:
-    field = CHANGEABLE.get(name)
-    return field is not None and _BOUNDS[field]["minimum"] <= value <= _BOUNDS[field]["maximum"]
+def _text(value: object) -> str:
+    """Return a value as Java writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _read(name: str, text: str) -> int:
+def _value(
+    setting: ChangeableSetting, sections: Iterable[RemotingConfig | OverloadConfig]
+) -> object:
+    """Return the value of a setting in its section."""
+    [found] = [each for each in sections if type(each) is setting.section]
+    return getattr(found, setting.field)
+
+
+def _is_allowed(setting: ChangeableSetting, value: int | str) -> bool:
+    if isinstance(value, str):
+        return setting.kind is str and not _wrong_servers(value)
+    bounds = setting.bounds
+    return setting.kind is not str and bounds["minimum"] <= value <= bounds["maximum"]
+
+
+def _wrong_servers(text: str) -> str:
+    """Return what is wrong with a list of name servers, if anything is."""
+    servers = [each for each in text.split(";") if each.strip()]
+    if len(servers) > NAME_SERVERS_MAX:
+        return f"must have at most {NAME_SERVERS_MAX} addresses, not {len(servers):,}"
+    try:
+        if all(Address.parse(each).port for each in servers):
+            return ""
+    except ValueError as wrong:
+        return str(wrong)
+    return "must have a port after each address"
+
+
+def _read(name: str, text: str) -> int | str:
     """Return a value that can be set; Refused says what is wrong."""
-    field = CHANGEABLE.get(name)
-    if field is None:
+    setting = CHANGEABLE.get(name)
+    if setting is None:
         raise _fixed(name)
+    if setting.kind is str:
+        if wrong := _wrong_servers(text):
+            raise Refused(ResponseCode.INVALID_PARAMETER, f"{name} {wrong[:200]}.")
+        return text
+    if setting.kind is bool:
+        if text not in _SWITCHES:
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER,
+                f"{name} must be true or false, not {text[:NAME_CHARS_MAX]!r}.",
+            )
+        return _SWITCHES[text]
     digits = text.removeprefix("-")
     value = int(text) if digits.isascii() and digits.isdecimal() and len(digits) < 20 else None
-    if value is None or not _is_allowed(name, value):
-        bounds = _BOUNDS[field]
+    if value is None or not _is_allowed(setting, value):
+        bounds = setting.bounds
         raise Refused(
             ResponseCode.INVALID_PARAMETER,
             f"{name} must be a number from {bounds['minimum']:,} to {bounds['maximum']:,}, "

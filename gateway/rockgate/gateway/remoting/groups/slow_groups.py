@@ -20,6 +20,7 @@ from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.settings import GroupSettings
 from rockgate.gateway.runtime.quoting import quoted
 from rockgate.gateway.runtime.time_slice import TimeSlice
+from rockgate.gateway.storage.config import OverloadConfig
 from rockgate.store.api.clock import Clock
 from rockgate.store.api.log import Log
 from rockgate.store.api.progress import CommittedOffsets
@@ -43,7 +44,7 @@ class SlowGroups:
         queues: Queues,
         commit_log: Log,
         clock: Clock,
-        bytes_max: int,
+        config: OverloadConfig,
     ) -> None:
         self._clients = clients
         self._settings = settings
@@ -51,12 +52,19 @@ class SlowGroups:
         self._queues = queues
         self._log = commit_log
         self._clock = clock
-        self._bytes_max = bytes_max
+        self._config = config
         self._next_ms = clock.monotonic_ms() + INTERVAL_MS
         self._walk: Iterator[None] | None = None
 
+    def configure(self, config: OverloadConfig) -> None:
+        """Look by another bound, or no longer, or from now on."""
+        self._config = config
+
     def step(self) -> bool:
         """Do a little of what is due; say whether there is more."""
+        if not self._config.slow_groups:
+            self._walk = None
+            return False
         if self._walk is None:
             now_ms = self._clock.monotonic_ms()
             if now_ms < self._next_ms:
@@ -82,7 +90,7 @@ class SlowGroups:
                     if queue is None or not self._settings.of(group.name).consume_enable:
                         continue
                     behind = self._behind(group.name, queue)
-                    if behind > self._bytes_max:
+                    if behind > self._config.slow_group_bytes_max:
                         self._disable(group.name, queue, behind)
 
     def _behind(self, group: str, queue: Queue) -> int:

@@ -36,7 +36,11 @@ _SENDS: Final = (
     RequestCode.SEND_MESSAGE,
     RequestCode.SEND_MESSAGE_V2,
     RequestCode.SEND_BATCH_MESSAGE,
+    RequestCode.SEND_REPLY_MESSAGE,
+    RequestCode.SEND_REPLY_MESSAGE_V2,
 )
+_LONG: Final = (RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE)
+"""Sends with the long names of fields."""
 _CONSUMES: Final = (
     RequestCode.PULL_MESSAGE,
     RequestCode.LITE_PULL_MESSAGE,
@@ -144,7 +148,7 @@ class Hooks:
 
 
 def _send(command: Command, caller: Caller) -> SendContext:
-    kind: Any = SendHeader if command.code == RequestCode.SEND_MESSAGE else SendHeaderV2
+    kind: Any = SendHeader if command.code in _LONG else SendHeaderV2
     header = command.header or headers.read(command, kind)
     return SendContext(
         client=str(caller.peer.remote),

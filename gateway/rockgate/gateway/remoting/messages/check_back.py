@@ -6,6 +6,7 @@ its time has come.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import Final
 
@@ -51,6 +52,8 @@ class CheckBacks:
         self._host_hex = store_host.hex().upper()
         self._turns: dict[str, int] = {}
         self.check_count = 0
+        self.may_check: Callable[[Caller, str], bool] | None = None
+        """Whether a producer may see a message for a topic; None: all may."""
         self._trusted_time = TrustedTime(clock)
         wall_ms, now_ms = clock.now_ms(), clock.monotonic_ms()
         # Whatever the clock was when it was written: not before now, nor later than a whole
@@ -126,24 +129,30 @@ class CheckBacks:
         return True
 
     def _check(self, half: Half) -> None:
-        caller = self._producer(half.group)
-        if caller is None:
+        living = [
+            each.caller for each in self._clients.producers(half.group) if each.caller.is_open
+        ]
+        if not living:
             return
-        fields, body = self._question(half)
+        fields, body, topic = self._question(half)
+        if self.may_check is not None:
+            may = self.may_check
+            living = [caller for caller in living if may(caller, topic)]
+            if not living:
+                return
+        caller = self._next(half.group, living)
         caller.send_oneway(RequestCode.CHECK_TRANSACTION_STATE, fields, body)
         self.check_count += 1
         # Counted once it is sent; after a crash in between there is one check more than counted.
         self._journal.append_state(HALF_TOPIC, encode(Checked(half.offset)))
 
-    def _producer(self, group: str) -> Caller | None:
+    def _next(self, group: str, living: Sequence[Caller]) -> Caller:
         """A connected producer of a group, in rotation."""
-        living = [each.caller for each in self._clients.producers(group) if each.caller.is_open]
-        if not living:
-            return None
         turn = self._turns[group] = self._turns.get(group, -1) + 1
         return living[turn % len(living)]
 
-    def _question(self, half: Half) -> tuple[dict[str, str], bytes]:
+    def _question(self, half: Half) -> tuple[dict[str, str], bytes, str]:
+        """The request to a producer, and the topic that the half message is for."""
         entry, body, packed = self._halves.read(half.offset)
         properties = parse_properties(packed)
         check_properties = {**properties, "TRANSACTION_CHECK_TIMES": str(half.check_count + 1)}
@@ -172,4 +181,4 @@ class CheckBacks:
             offset_msg_id=f"{self._host_hex}{entry.position:016X}",
             bname=self._config.broker_name,
         )
-        return dict(headers.write(header)), message
+        return dict(headers.write(header)), message, properties[REAL_TOPIC]

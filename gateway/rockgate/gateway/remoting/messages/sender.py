@@ -26,7 +26,7 @@ from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.topics.topic_registry import NO_SENDING, TopicRegistry, check_name
 from rockgate.gateway.storage.durability import Durability
-from rockgate.gateway.transcode.dictionary import SIZE_MAX
+from rockgate.gateway.transcode.dictionary import SIZE_MAX, record_key
 from rockgate.protocol.entry import (
     COMPRESSED,
     MULTI_TAGS,
@@ -137,6 +137,8 @@ class Sender:
         """Append one message; the result may wait for the disk."""
         properties = self._check(header, body)
         topic, queue = self._queue(header)
+        if topic.policy.compacts and record_key(properties) is None:
+            raise _no_key()
         kind = classify(header.sys_flag, properties)
         if header.topic.startswith(RETRY_PREFIX) and kind is not MessageKind.HALF:
             kind = MessageKind.RETRY
@@ -179,7 +181,9 @@ class Sender:
         messages = decode_batch(body, count_max=BATCH_COUNT_MAX)
         if not messages.flags:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, "Batch is empty.")
-        _, queue = self._queue(header)
+        topic, queue = self._queue(header)
+        if topic.policy.compacts and None in map(record_key, messages.properties):
+            raise _no_key()
         host = caller.peer.host
         appended = self._appender.messages(
             queue,
@@ -293,6 +297,10 @@ def _not_in_batches() -> Refused:
     return Refused(
         ResponseCode.MESSAGE_ILLEGAL, "A batch must not contain delayed or half messages."
     )
+
+
+def _no_key() -> Refused:
+    return Refused(ResponseCode.MESSAGE_ILLEGAL, "Required message key is missing")
 
 
 def _too_large(size: int, size_max: int) -> Refused:

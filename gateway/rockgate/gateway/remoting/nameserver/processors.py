@@ -13,7 +13,8 @@ Behaviour
 Departs from RocketMQ
 - 216 does not hide a topic of our own broker: 215 deletes it there and its route goes with it.
 - Units do not exist: the three lists about them are empty.
-- Settings are not changed over the wire: 318 with another value is NO_PERMISSION and says why.
+- 318 changes three settings, which are those that have an effect here; any other is NO_PERMISSION
+  with its name.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from typing import Final
 import msgspec
 
 from rockgate.gateway.net.address import is_this_machine
-from rockgate.gateway.remoting.admin.fixed_settings import lines_of, refuse_changes
+from rockgate.gateway.remoting.admin.properties_text import lines_of
+from rockgate.gateway.remoting.nameserver import runtime_settings as settings
 from rockgate.gateway.remoting.nameserver.kv import KeyValues
 from rockgate.gateway.remoting.nameserver.routes import Live, Routes, queues_of
 from rockgate.gateway.remoting.server.caller import Caller
@@ -43,9 +45,8 @@ from rockgate.protocol.remoting.headers import nameserver as fields
 from rockgate.protocol.remoting.headers.topics import TopicHeader
 from rockgate.store.api.clock import Clock
 
-SETTINGS: Final = {"rocketmqHome": ""}
-"""The settings of RocketMQ that exist here: mqadmin expects some."""
-
+ORDER_SPACE: Final = "ORDER_TOPIC_CONFIG"
+"""Where `mqadmin updateOrderConf` stores how many queues each broker has for an ordered topic."""
 SMALL_BYTES: Final = 16_384
 """Size up to which a registration is decoded on the loop."""
 SLICE_COUNT: Final = 2_000
@@ -69,6 +70,7 @@ class NameServerRequests:
     ) -> None:
         self._routes = routes
         self._kv = kv
+        self._settings = settings.RuntimeSettings(kv)
         self._clock = clock
         self._accept_brokers = accept_brokers
         self._accept_values = accept_values
@@ -93,6 +95,8 @@ class NameServerRequests:
                 ResponseCode.TOPIC_NOT_EXIST,
                 f"No topic route info in name server for the topic: {topic[:200]}",
             )
+        if self._settings.is_on(settings.ORDER_TOPICS):
+            found.order_topic_conf = self._kv.get(ORDER_SPACE, topic)
         return Command(ResponseCode.SUCCESS, body=javajson.encode(found))
 
     def cluster(self, command: Command, caller: Caller) -> Reply:
@@ -101,10 +105,12 @@ class NameServerRequests:
 
     def topics(self, command: Command, caller: Caller) -> Reply:
         """206: every topic."""
+        self._require(settings.LIST_TOPICS)
         return _body(topics.TopicList(topic_list=self._routes.topics()))
 
     def cluster_topics(self, command: Command, caller: Caller) -> Reply:
         """224: the topics of a cluster."""
+        self._require(settings.LIST_TOPICS_OF_CLUSTER)
         cluster = headers.read(command, fields.ClusterHeader).cluster
         return _body(topics.TopicList(topic_list=self._routes.topics_of(cluster)))
 
@@ -258,12 +264,17 @@ class NameServerRequests:
 
     def settings(self, command: Command, caller: Caller) -> Reply:
         """319: the settings, one per line."""
-        return Command(ResponseCode.SUCCESS, body=lines_of(SETTINGS))
+        return Command(ResponseCode.SUCCESS, body=lines_of(self._settings.current()))
 
-    def set_settings(self, command: Command, caller: Caller) -> Reply:
-        """318: nothing can be changed at run time; the current values are accepted."""
-        refuse_changes(command.body, SETTINGS)
-        return Command(ResponseCode.SUCCESS)
+    def set_settings(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """318: some can be changed at run time; the current values of others are accepted."""
+        return _saved(self._settings.change(command.body))
+
+    def _require(self, name: str) -> None:
+        if not self._settings.is_on(name):
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR, f"The name server does not list topics: {name}=false."
+            )
 
 
 def _live(asked: fields.RegisterBrokerHeader, caller: Caller) -> Live:
@@ -319,7 +330,7 @@ def table(requests: NameServerRequests) -> dict[RequestCode, Handle]:
     r = requests
     return {
         RequestCode.REGISTER_TOPIC_IN_NAMESRV: r.guards_routes(r.register_topic),
-        RequestCode.UPDATE_NAMESRV_CONFIG: r.set_settings,
+        RequestCode.UPDATE_NAMESRV_CONFIG: r.guards_values(r.set_settings),
         RequestCode.PUT_KV_CONFIG: r.guards_values(r.put),
         RequestCode.GET_KV_CONFIG: r.get,
         RequestCode.DELETE_KV_CONFIG: r.guards_values(r.delete),

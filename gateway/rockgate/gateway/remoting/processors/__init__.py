@@ -1,1 +1,1 @@
-"""The processors of RocketMQ's request codes, by family; `compose.remoting_table` lists them."""
+"""The processors of RocketMQ's request codes, by family; `compose.remoting.table` lists them."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from rockgate.gateway.remoting.admin.broker_settings import BrokerSettings
-from rockgate.gateway.remoting.admin.fixed_settings import lines_of
+from rockgate.gateway.remoting.admin.properties_text import lines_of
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.storage.durability import Durability

@@ -27,7 +27,7 @@ from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS, joined, keyed
 from rockgate.gateway.remoting.server.names import check_group as check_name
-from rockgate.gateway.remoting.server.names import check_topic, group_of
+from rockgate.gateway.remoting.server.names import check_new_group, check_topic, group_of
 from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode import names
@@ -242,7 +242,7 @@ def _check_settings(settings: SubscriptionGroupConfig) -> None:
     """Reject invalid settings, and convert the group's name to the store's."""
     if not settings.group_name:
         raise Refused(ResponseCode.INVALID_PARAMETER, "Group name is empty.")
-    check_name(settings.group_name)
+    check_new_group(settings.group_name)
     settings.group_name = names.to_store(settings.group_name)
     check_group(settings.group_name)
     if len(javajson.encode(settings)) > SETTINGS_BYTES_MAX:

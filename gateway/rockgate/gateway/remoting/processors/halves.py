@@ -32,7 +32,7 @@ from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.transcode.lookup import MessageLookup
 from rockgate.protocol.remoting import headers
-from rockgate.protocol.remoting.codes import ONEWAY_FLAG, ResponseCode
+from rockgate.protocol.remoting.codes import ONEWAY_FLAG, RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.transactions import EndTransactionHeader, ResumeCheckHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id
@@ -74,13 +74,16 @@ class HalfRequests:
         self._lookup = lookup
         self._durability = durability
         self._soon = soon
-        self._waiting: deque[tuple[Command, Caller]] = deque()
+        self._waiting: deque[tuple[EndTransactionHeader, Caller]] = deque()
+        """One-way requests without their bodies, which the connection no longer accounts for."""
 
     def end(self, command: Command, caller: Caller) -> Reply | Awaitable[Reply]:
         """37: commit, roll back, or leave undecided."""
-        if command.flag & ONEWAY_FLAG:
-            return self._wait(command, caller)
         header = _header(command)
+        if command.flag & ONEWAY_FLAG:
+            return self._wait(header, caller)
+        if self._waiting:
+            self._end_earlier(header.tran_state_table_offset)
         decision = _ASKED.get(header.commit_or_rollback)
         is_sync, is_late = self._decide(header, decision)
         answer = Command(ResponseCode.SUCCESS, {})
@@ -103,9 +106,14 @@ class HalfRequests:
 
     # One-way requests
 
-    def _wait(self, command: Command, caller: Caller) -> Reply:
+    def finish(self) -> None:
+        """Carry out all pending requests: the server stops."""
+        while self._waiting:
+            self._end_next()
+
+    def _wait(self, header: EndTransactionHeader, caller: Caller) -> Reply:
         waiting = self._waiting
-        waiting.append((command, caller))
+        waiting.append((header, caller))
         if len(waiting) == 1:
             self._soon(self._end_waiting)
         elif len(waiting) > WAITING_MAX:
@@ -120,13 +128,20 @@ class HalfRequests:
                 self._soon(self._end_waiting)
                 return
 
+    def _end_earlier(self, offset: int) -> None:
+        """Carry out pending one-way requests for this message: the first decision wins."""
+        for each in [one for one in self._waiting if one[0].tran_state_table_offset == offset]:
+            self._waiting.remove(each)
+            self._end(*each)
+
     def _end_next(self) -> None:
-        command, caller = self._waiting.popleft()
+        self._end(*self._waiting.popleft())
+
+    def _end(self, header: EndTransactionHeader, caller: Caller) -> None:
         try:
-            header = _header(command)
             self._decide(header, _ASKED.get(header.commit_or_rollback))
         except Exception as error:  # noqa: BLE001 # decided by type in failed()
-            failed(command, caller, error)
+            failed(Command(RequestCode.END_TRANSACTION), caller, error)
 
     # Resumed
 

@@ -10,7 +10,8 @@ Behaviour
 - 208 is about one group, in one topic or in all; 317 about every group in every topic that it
   reads, as far as ROWS_MAX queues. What goes over many queues lets others have their turn.
 - 222 sets every queue of a topic to a time, or one to an offset. Without force a group is only set
-  back. Living members hear of it by their next pulls (`groups.offsets.Resets`).
+  back. Members learn of it by their next pulls (`groups.offsets.Resets`); or by 220 when
+  `useServerSideResetOffset` is off (`groups.reset_notices`).
 - 314 sets a group to where another one is: in a topic, or in all that the other one reads. A queue
   of which the other's progress is not known stays as it is. Members hear of it as of a reset.
 
@@ -21,10 +22,11 @@ Departs from RocketMQ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.offsets import ConsumerOffsets
+from rockgate.gateway.remoting.groups.reset_notices import ResetNotices
 from rockgate.gateway.remoting.messages.puller import Puller
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
@@ -78,7 +80,9 @@ class OffsetRequests:
         address: str,
         statistics: BrokerStatistics,
         in_flight: MessagesInFlight,
+        notices: ResetNotices,
     ) -> None:
+        self._notices = notices
         self._statistics = statistics
         self._in_flight = in_flight
         self._clock = clock
@@ -333,7 +337,9 @@ class OffsetRequests:
         answer = Command(ResponseCode.SUCCESS, body=b'{"offsetTable":{%b}}' % b",".join(rows))
         if self._by_id(topic.id) is None:
             raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"Topic '{asked.topic}' no longer exists.")
-        return await self._set(group, commits, answer)
+        named = {"topic": asked.topic, "group": asked.group, "timestamp": str(asked.timestamp)}
+        notify = self._notices.prepare(group, named, rows)
+        return await self._set(group, commits, answer, notify)
 
     def clone(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """314: copy the offsets of one group to another."""
@@ -357,9 +363,13 @@ class OffsetRequests:
         return await self._set(target, commits, Command(ResponseCode.SUCCESS))
 
     async def _set(
-        self, group: str, commits: list[tuple[Queue, Commit]], answer: Command
+        self,
+        group: str,
+        commits: list[tuple[Queue, Commit]],
+        answer: Command,
+        notify: Callable[[], None] | None = None,
     ) -> Command:
-        """Set the offsets of a group; its members learn of it by their next pulls."""
+        """Set the offsets of a group; members learn of it by `notify` or by their next pulls."""
         for at in range(0, len(commits), COMMITS_AT_ONCE):
             if at:
                 await asyncio.sleep(0)
@@ -371,9 +381,11 @@ class OffsetRequests:
                 if self._by_id(each[1].topic_id) is not None
             ]
             self._progress.commit(group, [commit for _, commit in part])
-            if self._clients.consumer_group(group) is not None:
+            if notify is None and self._clients.consumer_group(group) is not None:
                 for queue, commit in part:
                     self._offsets.resets.set(group, queue, commit.offset)
+        if notify is not None:
+            notify()
         safe = self._durability.after_changes(answer)
         return safe if isinstance(safe, Command) else await safe
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from typing import Protocol
+from collections.abc import Hashable
+from typing import Any, Protocol, TypeAlias
 
 from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.listening.endpoint import NOWHERE, Endpoint
+from rockgate.gateway.security.principal import ANONYMOUS, Principal
 from rockgate.protocol.entry import BORN_HOST_V6, pack_host
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 
 V4_NOWHERE = bytes(4)
+Allowed: TypeAlias = tuple[int, Any]
+"""A generation of grants, and what was allowed under it."""
 
 
 class Host:
@@ -33,14 +38,46 @@ class Host:
 class Peer:
     """The peer of a connection."""
 
-    __slots__ = ("connection_id", "host", "local", "remote")
+    __slots__ = (
+        "allowed",
+        "certified",
+        "connection_id",
+        "host",
+        "listener",
+        "local",
+        "principal",
+        "remote",
+        "unsigned",
+    )
 
-    def __init__(self, *, connection_id: int, local: Address, remote: Address) -> None:
+    def __init__(
+        self,
+        *,
+        connection_id: int,
+        local: Address,
+        remote: Address,
+        listener: Endpoint = NOWHERE,
+    ) -> None:
         self.connection_id = connection_id
         self.local = local
         self.remote = remote
+        self.listener = listener
+        """The listener that accepted the connection: its name, TLS, authentication."""
         self.host = Host(remote)
         """The born host of messages from this connection."""
+        self.certified: Principal | None = None
+        """Whom the client's certificate names; None without one."""
+        self.principal = ANONYMOUS
+        """Whom the latest request was authenticated as; `become` changes it."""
+        self.unsigned: Principal | None = None
+        """Whom all its requests come from, once it is known that none has to be signed."""
+        self.allowed: dict[Hashable, Allowed] = {}
+        """What that principal was allowed to send and pull; each is valid for its generation."""
+
+    def become(self, principal: Principal) -> None:
+        """A request was authenticated as someone else."""
+        self.principal = principal
+        self.allowed.clear()
 
     def __str__(self) -> str:
         return f"connection={self.connection_id} peer={self.remote}"
@@ -54,6 +91,9 @@ class Caller(Protocol):
     @property
     def is_open(self) -> bool:
         """Whether anything can still be sent."""
+
+    def enter(self, principal: Principal) -> bool:
+        """Count the connection for a user who has authenticated; False if it has too many."""
 
     def send_oneway(self, code: int, fields: Fields, body: Buffer = b"") -> None:
         """Send a one-way request."""

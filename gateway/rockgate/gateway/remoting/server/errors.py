@@ -8,6 +8,7 @@ The store's errors have their codes in `CODES`; what is not in it is our bug.
 
 from collections.abc import Mapping
 
+from rockgate.gateway.security.errors import SecurityError
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store import errors as store
 
@@ -39,6 +40,7 @@ CODES: Mapping[type[Exception], ResponseCode] = {
     store.InvalidGroup: ResponseCode.INVALID_PARAMETER,
     store.OffsetOutOfRange: ResponseCode.PULL_OFFSET_MOVED,
     store.StoreError: ResponseCode.SYSTEM_ERROR,
+    SecurityError: ResponseCode.INVALID_PARAMETER,
 }
 
 

@@ -5,6 +5,7 @@ Names are stored for as long as what they name, and written to the log; clients 
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from rockgate.gateway.remoting.server.errors import Refused
@@ -12,6 +13,7 @@ from rockgate.gateway.transcode.names import to_rocketmq, to_store
 from rockgate.protocol.remoting.codes import ResponseCode
 
 GROUP_CHARS_MAX: Final = 255
+GROUP_CHARS: Final = re.compile(r"[%|a-zA-Z0-9_-]+")
 TOPIC_CHARS_MAX: Final = 262
 """RocketMQ's limit of 127 for a topic; a retry topic is its prefix and a group."""
 CLIENT_ID_CHARS_MAX: Final = 1_000
@@ -22,6 +24,16 @@ def check_group(name: str) -> None:
     """INVALID_PARAMETER for a group name that RocketMQ's clients reject themselves."""
     _check("group name", name, GROUP_CHARS_MAX)
     group_of(name)
+
+
+def check_new_group(name: str) -> None:
+    """The same, and for one with other characters, as RocketMQ's broker has it for its settings."""
+    check_group(name)
+    if not GROUP_CHARS.fullmatch(name):
+        raise Refused(
+            ResponseCode.INVALID_PARAMETER,
+            f"Group name {name!r} is invalid: it must have letters, digits, '_', '-', '%' or '|'.",
+        )
 
 
 def group_of(name: str) -> str:

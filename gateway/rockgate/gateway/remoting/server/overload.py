@@ -94,13 +94,22 @@ class RequestKind:
         """Count a request as answered, or as given up; for callbacks of futures, too."""
         self.in_flight -= 1
         if self.is_full:
-            self.is_full = False
-            self.is_guarded = self.is_held
+            self._look()
 
     def hold(self, is_held: bool) -> None:
         """Make requests of this kind wait for the store, or no longer."""
         self.is_held = is_held
         self.is_guarded = is_held or self.is_full
+
+    def bound(self, in_flight_max: int, wait_ms_max: int) -> None:
+        """Have other bounds from now on."""
+        self.in_flight_max = in_flight_max
+        self.wait_ms_max = wait_ms_max
+        self._look()
+
+    def _look(self) -> None:
+        self.is_full = self.in_flight >= self.in_flight_max
+        self.is_guarded = self.is_held or self.is_full
 
 
 UNBOUNDED: Final = RequestKind("unbounded", _NO_BOUND, _NO_BOUND)
@@ -113,18 +122,22 @@ class Overload(Generic[T]):
     def __init__(self, config: OverloadConfig) -> None:
         """Switched off, there are no bounds; requests are still counted."""
         self._busy_ms_min = config.busy_ms_min
-        self.kinds = {
-            name: RequestKind(
-                name,
-                getattr(config, f"{name}_in_flight_max") if config.enabled else _NO_BOUND,
-                getattr(config, f"{name}_wait_ms_max") if config.enabled else _NO_BOUND,
-            )
-            for name in (*KINDS, "admin")
-        }
+        self.kinds = {name: RequestKind(name, _NO_BOUND, _NO_BOUND) for name in (*KINDS, "admin")}
+        self.configure(config)
         self._by_code = {code: self.kinds[name] for name, codes in KINDS.items() for code in codes}
         self._sends = self.kinds["send"]
         self._stalled_at_ms: int | None = None
         self._waiting: deque[tuple[T, int]] = deque()
+
+    def configure(self, config: OverloadConfig) -> None:
+        """Have other bounds from now on, which waiting sends are subject to, too."""
+        self._busy_ms_min = config.busy_ms_min
+        if not config.enabled:
+            return
+        for name, kind in self.kinds.items():
+            kind.bound(
+                getattr(config, f"{name}_in_flight_max"), getattr(config, f"{name}_wait_ms_max")
+            )
 
     def kind_of(self, code: RequestCode) -> RequestKind:
         """The kind of a request code."""
@@ -134,6 +147,10 @@ class Overload(Generic[T]):
     def waiting_count(self) -> int:
         """How many sends wait for the store."""
         return len(self._waiting)
+
+    def oldest_wait_ms(self, now_ms: int) -> int:
+        """Return for how long the first waiting send has waited; 0 if none waits."""
+        return now_ms - self._waiting[0][1] if self._waiting else 0
 
     @property
     def is_releasing(self) -> bool:

@@ -14,18 +14,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final, Protocol
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
 
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.budget import Budget
-from rockgate.gateway.net.clock import Clock
+from rockgate.gateway.net.clock import Clock, Timer
 from rockgate.gateway.net.connection_log import Lines
 from rockgate.gateway.net.limits import Limits
+from rockgate.gateway.net.listening.endpoint import NOWHERE, Endpoint
 from rockgate.gateway.net.receive_buffer import ReceiveBuffer
 from rockgate.gateway.net.stream import LENGTH_SIZE, WRITE_SIZE, Disconnect, Stream
 from rockgate.gateway.remoting.server.caller import Caller, Peer
 from rockgate.gateway.remoting.server.handle import Frame
 from rockgate.gateway.runtime.time_slice import TimeSlice
+from rockgate.gateway.security.principal import ANONYMOUS, Principal
 from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting.codes import RESPONSE_FLAG, request_name
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
@@ -53,6 +56,15 @@ class Dispatch(Protocol):
 class Sessions(Protocol):
     """Holds the sessions of a listener."""
 
+    seconds_max: float
+    """Time in which a client must send a request with a valid signature, where it takes one."""
+
+    def identify(self, certificate: Mapping[str, Any], host: str, listener: str, /) -> Principal:
+        """The principal of a client's certificate; ValueError if it has none."""
+
+    def entered(self, session: Session, user: str, /) -> bool:
+        """Count a session for the user that it has authenticated as; False if it has too many."""
+
     def opened(self, session: Session, /) -> bool:
         """Register a new session; False rejects it."""
 
@@ -66,9 +78,11 @@ class Session(Stream[Command, Peer]):
     __slots__ = (
         "_asked",
         "_commands",
+        "_deadline",
         "_dispatch",
         "_is_behind",
         "_is_writing_soon",
+        "_listener",
         "_sessions",
     )
 
@@ -82,6 +96,7 @@ class Session(Stream[Command, Peer]):
         sessions: Sessions,
         clock: Clock,
         receiving: ReceiveBuffer,
+        listener: Endpoint = NOWHERE,
     ) -> None:
         self._commands = Connection(frame_bytes_max=limits.frame_bytes_max, spares=receiving.spares)
         super().__init__(
@@ -95,12 +110,14 @@ class Session(Stream[Command, Peer]):
         )
         self._dispatch = dispatch
         self._sessions = sessions
+        self._listener = listener
         self._waiting: dict[asyncio.Future[Frame], Command] = {}
         # Requests of the server, by opaque.
         self._asked: dict[int, asyncio.Future[Command]] = {}
         self._is_writing_soon = False
         # Whether requests were left over: only those can have become too old.
         self._is_behind = False
+        self._deadline: Timer | None = None
 
     # A connection, for processors
 
@@ -139,10 +156,55 @@ class Session(Stream[Command, Peer]):
     # Beginning and ending
 
     def _begin(self, local: Address, remote: Address) -> bool:
-        self.peer = Peer(connection_id=self.connection_id, local=local, remote=remote)
-        return self._sessions.opened(self)
+        self.peer = Peer(
+            connection_id=self.connection_id,
+            local=local,
+            remote=remote,
+            listener=self._listener,
+        )
+        if not self._sessions.opened(self):
+            return False
+        certificate = self._transport.get_extra_info("peercert")
+        if certificate:
+            return self._certify(certificate)
+        if self._listener.authentication == "signature":
+            seconds = self._sessions.seconds_max
+            self._deadline = self._clock.call_later(seconds, self._check_signed)
+        return True
+
+    def _certify(self, certificate: Mapping[str, Any]) -> bool:
+        """Ask whom the client's certificate names; False, with a line, if it is refused."""
+        peer = self.peer
+        try:
+            found = self._sessions.identify(certificate, peer.remote.host, self._listener.label)
+        except ValueError as error:
+            _LINES.cut_off(f"certificate refused, {error}", peer)
+            return False
+        if not self.enter(found):
+            _LINES.cut_off("connection limit of the user reached", peer)
+            return False
+        peer.certified = found
+        return True
+
+    def enter(self, principal: Principal) -> bool:
+        """Count the connection for a user; False if the user has too many."""
+        return self._sessions.entered(self, principal.name)
+
+    def _check_signed(self) -> None:
+        """The time for a request with a valid signature is over."""
+        self._deadline = None
+        if self.peer.principal == ANONYMOUS:
+            self.abort("client did not authenticate in time")
+
+    @property
+    def remote_host(self) -> str:
+        """The address that the connection comes from."""
+        return self.peer.remote.host
 
     def _end_requests(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
         waiting, self._waiting = self._waiting, {}
         for future in waiting:
             future.cancel()

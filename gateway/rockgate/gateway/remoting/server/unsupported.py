@@ -14,7 +14,6 @@ from rockgate.protocol.remoting.codes import RequestCode as Code
 _TO_CLIENTS: Final = "brokers send it to clients"
 _NO_SLAVES: Final = "there is one copy of the log, and neither slaves nor a controller"
 _NO_CONTAINER: Final = "it is for broker containers, and this is a single broker"
-_NO_ACLS: Final = "there are no users and ACLs; every client may do everything"
 _NO_ROCKSDB: Final = "queues and settings are not stored in RocksDB"
 _NO_STATIC: Final = "there are no static topics: a topic's queues stay on its broker"
 _NO_LITE: Final = "there are no lite topics"
@@ -49,7 +48,6 @@ _BY_REASON: Final[Iterable[tuple[str, Iterable[int]]]] = (
     ),
     (_NO_CONTAINER, (Code.ADD_BROKER, Code.REMOVE_BROKER)),
     # 50 to 54 are those of 4.9.
-    (_NO_ACLS, (*range(50, 55), *(code for code in Code if 3001 <= code <= 3010))),
     (_NO_ROCKSDB, (Code.CHECK_ROCKSDB_CQ_WRITE_PROGRESS, Code.EXPORT_ROCKSDB_CONFIG_TO_JSON)),
     (_NO_STATIC, (Code.UPDATE_AND_CREATE_STATIC_TOPIC,)),
     (

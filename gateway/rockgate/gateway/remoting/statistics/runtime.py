@@ -1,8 +1,7 @@
 """The figures of the broker by name, as `mqadmin brokerStatus` prints them.
 
-A name of RocketMQ is included if its meaning exists here. There are no thread pools and no queues
-of theirs: instead there is how many responses wait for the disk, and the last delay of the event
-loop.
+A name of RocketMQ is included if its meaning exists here; docs/internals/statistics.md says what
+the names of parts that do not exist stand for.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Final, Protocol
 
 from rockgate.gateway.remoting.statistics.broker import BrokerStatistics
 from rockgate.gateway.remoting.statistics.put_latency import PutLatency
+from rockgate.gateway.remoting.statistics.request_queues import RequestQueues
 from rockgate.gateway.telemetry.requests import ApiStats
 from rockgate.protocol.remoting.codes import VERSION, ResponseCode
 from rockgate.protocol.remoting.system_topics import TIMES_TOPIC
@@ -38,10 +38,6 @@ class Flushed(Protocol):
     @property
     def flushed(self) -> int:
         """Everything before this position is on disk."""
-
-    @property
-    def waiting_count(self) -> int:
-        """Answers that wait for it."""
 
 
 class DelayedMessages(Protocol):
@@ -75,8 +71,9 @@ class RuntimeFigures:
     reads: Longest
     sends: Sequence[ApiStats]
     """The statistics of sends."""
-    late_seconds: Callable[[], float]
-    """How late the event loop was last."""
+    queues: RequestQueues
+    stall_ms: Callable[[], int]
+    """For how long appends have been waiting for the disk; 0 if they do not."""
     capacity: Callable[[], tuple[int, int]]
     """Size of the log's file system, and what is free of it."""
     started_ms: int
@@ -89,7 +86,7 @@ class RuntimeFigures:
             **self._gets(),
             **self._log(),
             **self._timers(),
-            **self._queues(),
+            **self.queues.table(),
         }
 
     def _broker(self) -> dict[str, str]:
@@ -155,7 +152,7 @@ class RuntimeFigures:
             # An entry is in its queue before its append returns, and no buffer is in between.
             "dispatchBehindBytes": "0",
             "dispatchMaxBuffer": "0",
-            "pageCacheLockTimeMills": "0",
+            "pageCacheLockTimeMills": str(self.stall_ms()),
             "remainTransientStoreBufferNumbs": str(_NO_POOL),
             "remainHowManyDataToFlush": _bytes_text(log.end - self.flushing.flushed),
         }
@@ -165,22 +162,11 @@ class RuntimeFigures:
         rate = 0.0 if topic is None else self.statistics.put_per_second(topic)
         return {
             "timerReadBehind": str(self.delays.late_ms() // 1000),
+            # A message is in the schedule before its append returns.
             "timerOffsetBehind": "0",
             "timerCongestNum": str(self.delays.waiting_count),
             "timerEnqueueTps": str(rate),
             "timerDequeueTps": str(self.statistics.delivered_per_second()),
-        }
-
-    def _queues(self) -> dict[str, str]:
-        late = str(int(self.late_seconds() * 1000))
-        kinds = ("send", "pull", "litePull", "query", "ack")
-        waits = {f"{kind}ThreadPoolQueueHeadWaitTimeMills": late for kind in kinds}
-        sizes = {f"{kind}ThreadPoolQueueSize": "0" for kind in kinds}
-        return {
-            **waits,
-            **sizes,
-            "sendThreadPoolQueueSize": str(self.flushing.waiting_count),
-            "EndTransactionQueueSize": "0",
         }
 
 

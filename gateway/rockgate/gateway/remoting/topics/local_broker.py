@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from rockgate.gateway.net.address import Address
+from rockgate.gateway.net.listening.endpoint import Endpoint
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry, describe
 from rockgate.gateway.transcode import names
@@ -21,12 +22,14 @@ from rockgate.store.api.topics import WRITE
 LOOPBACK = "127.0.0.1"
 
 
-async def store_host(advertised: Address | None, bound: Address) -> bytes:
+async def store_host(endpoint: Endpoint) -> bytes:
     """The address in every entry: clients dial it to view a message by its id.
+
+    There is one, so it is that of the broker's first listener.
 
     For a wildcard it is this machine's own address, as far as known.
     """
-    address = advertised or bound
+    address = endpoint.advertised or endpoint.address
     if address.is_closed:
         return NO_HOST
     host = socket.gethostname() if address.is_wildcard else address.host
@@ -50,18 +53,24 @@ class LocalBroker:
     """The broker as the name server of the same process sees it."""
 
     def __init__(
-        self, topics: TopicRegistry, *, broker_name: str, advertised: Address | None, bound: Address
+        self, topics: TopicRegistry, *, broker_name: str, endpoints: Sequence[Endpoint]
     ) -> None:
+        """`endpoints` are the broker's listeners, the first one first."""
         self._topics = topics
-        self._fixed = advertised or (None if bound.is_wildcard else bound)
-        self._port = bound.port
+        self._first = endpoints[0]
+        self._by_name = {each.name: each for each in endpoints}
         self._is_wiped = False
         self.broker_name = broker_name
         self.cluster_name = topics.cluster_name
 
     def address(self, caller: Caller) -> str:
-        """The address that the client should dial; for a wildcard, the host it has just reached."""
-        return str(self._fixed or Address(caller.peer.local.host, self._port))
+        """The address that the client should dial; for a wildcard, the host it has just reached.
+
+        A client of a name server's listener is sent to the broker's listener of the same name.
+        """
+        endpoint = self._by_name.get(caller.peer.listener.name, self._first)
+        reached = Address(caller.peer.local.host, endpoint.address.port)
+        return str(endpoint.address_for(reached))
 
     def topic(self, name: str) -> TopicConfig | None:
         """A topic by name."""

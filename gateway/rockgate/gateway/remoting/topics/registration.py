@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rockgate.gateway.net.address import Address
@@ -54,32 +55,43 @@ class Registrar:
         self._broker_name = broker_name
         self._address = address
         self._every_seconds = every_seconds
-        self._changes: list[asyncio.Event] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self._changes: dict[Address, asyncio.Event] = {}
+        self._tasks: dict[Address, asyncio.Task[None]] = {}
+        self._ending: dict[Address, asyncio.Task[None]] = {}
+        self._is_following = False
 
-    def start(self, name_servers: list[Address]) -> None:
-        """Start registering with each."""
-        if not name_servers:
-            return
-        listeners = (self._topics.on_created, self._topics.on_deleted, self._topics.on_altered)
-        for listener in listeners:
-            listener.append(lambda topic: self._changed())
+    def follow(self, name_servers: Sequence[Address]) -> None:
+        """Register with each from now on, and unregister from others."""
+        if name_servers and not self._is_following:
+            self._is_following = True
+            topics = self._topics
+            for listener in (topics.on_created, topics.on_deleted, topics.on_altered):
+                listener.append(lambda topic: self._changed())
+        for address in self._tasks.keys() - set(name_servers):
+            del self._changes[address]
+            task = self._ending[address] = self._tasks.pop(address)
+            task.cancel()
         for address in name_servers:
-            changed = asyncio.Event()
-            self._changes.append(changed)
-            self._tasks.append(asyncio.ensure_future(self._keep_registered(address, changed)))
+            if address not in self._tasks:
+                changed = self._changes[address] = asyncio.Event()
+                registering = self._keep_registered(address, changed, self._ending.get(address))
+                self._tasks[address] = asyncio.ensure_future(registering)
 
     async def stop(self) -> None:
         """Unregister from each that can be reached."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.follow(())
+        await asyncio.gather(*self._ending.values(), return_exceptions=True)
 
     def _changed(self) -> None:
-        for event in self._changes:
+        for event in self._changes.values():
             event.set()
 
-    async def _keep_registered(self, address: Address, changed: asyncio.Event) -> None:
+    async def _keep_registered(
+        self, address: Address, changed: asyncio.Event, before: asyncio.Task[None] | None
+    ) -> None:
+        """Register again and again; not before an earlier task has unregistered."""
+        if before is not None:
+            await asyncio.wait([before])
         # Imported here: a server that registers nowhere loads no client.
         from rockgate.sdk.client.connection import Link, LinkSettings
 

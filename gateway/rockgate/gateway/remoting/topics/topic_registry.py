@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.topics.config import TopicsConfig
+from rockgate.gateway.topics.policy import CLEANUP_POLICY
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting.bodies.topics import TopicConfig
 from rockgate.protocol.remoting.codes import ResponseCode
@@ -35,6 +36,8 @@ from rockgate.store.errors import InvalidTopic
 INHERIT = 1
 AUTO_CREATE_QUEUES = 8
 MESSAGE_TYPE = "message.type"
+_POLICIES = {"COMPACTION": "compact", "DELETE": "delete"}
+"""Values of the attribute `cleanup.policy`, and of the config of that name."""
 
 NO_SENDING = frozenset(
     (
@@ -199,13 +202,19 @@ class TopicRegistry:
         """Parse attributes such as `+message.type=DELAY`; others are rejected by name."""
         config = dict(topic.config)
         for item in filter(None, attributes.split(",")):
-            name, _, value = item.strip().partition("=")
-            if name.lstrip("+-") != MESSAGE_TYPE:
-                raise Refused(ResponseCode.INVALID_PARAMETER, f"Unknown attribute {name!r}.")
-            if name.startswith("-"):
-                config.pop(MESSAGE_TYPE, None)
+            sign, _, value = item.strip().partition("=")
+            name = sign.lstrip("+-")
+            if name not in (MESSAGE_TYPE, CLEANUP_POLICY):
+                raise Refused(ResponseCode.INVALID_PARAMETER, f"Unknown attribute {sign!r}.")
+            if name == CLEANUP_POLICY and not sign.startswith("-"):
+                if value not in _POLICIES:
+                    reason = f"{CLEANUP_POLICY} must be DELETE or COMPACTION, not {value[:40]!r}."
+                    raise Refused(ResponseCode.INVALID_PARAMETER, reason)
+                value = _POLICIES[value]
+            if sign.startswith("-"):
+                config.pop(name, None)
             else:
-                config[MESSAGE_TYPE] = value
+                config[name] = value
         self._topics.set_config({topic: config})
 
     def delete(self, name: str) -> None:
@@ -236,9 +245,12 @@ def check_name(name: str) -> None:
 def describe(topic: Topic) -> TopicConfig:
     """A topic as RocketMQ describes it."""
     message_type = topic.config.get(MESSAGE_TYPE)
+    attributes = {MESSAGE_TYPE: message_type} if message_type else {}
+    if topic.policy.compacts:
+        attributes[CLEANUP_POLICY] = "COMPACTION"
     return TopicConfig(
         topic_name=names.to_rocketmq(topic.name),
-        attributes={MESSAGE_TYPE: message_type} if message_type else {},
+        attributes=attributes,
         perm=topic.permission,
         read_queue_nums=topic.read_queues,
         write_queue_nums=topic.write_queues,

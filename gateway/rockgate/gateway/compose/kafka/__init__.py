@@ -1,0 +1,1 @@
+"""How Kafka's wire is put together: its table, its services, its listeners."""

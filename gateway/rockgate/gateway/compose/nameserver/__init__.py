@@ -1,0 +1,1 @@
+"""Assembles the name server: inside `serve`, or alone in its process."""

@@ -1,0 +1,1 @@
+"""Changes of a data directory that no server has open."""

@@ -1,0 +1,44 @@
+"""Finding the queues of the topics that a Fetch reads, and what its client may read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rockgate.gateway.kafka.fetch.session import WantedTopic
+from rockgate.protocol.kafka.errors import ErrorCode
+from rockgate.store.api.queues import Queue, Queues
+from rockgate.store.api.topics import TopicLookup
+
+
+class Finder:
+    """Finds the queues of topics."""
+
+    def __init__(self, topics: TopicLookup, queues: Queues) -> None:
+        self._topics = topics
+        self._queues = queues
+
+    def queues(self, wanted: WantedTopic, by_id: bool) -> Sequence[Queue] | ErrorCode:
+        """Return a topic's queues, or why they cannot be read."""
+        topics = self._topics
+        topic = topics.find_id(wanted.topic_id) if by_id else topics.find(wanted.store_name)
+        if topic is not None:
+            wanted.store_name = topic.name
+            if not topic.is_readable:
+                return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            return self._queues.of(topic.id)
+        if by_id and not wanted.store_name:
+            return ErrorCode.UNKNOWN_TOPIC_ID
+        if by_id and topics.find(wanted.store_name) is not None:
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class Reading(Protocol):
+    """What the client of a request may read, by the grants of now."""
+
+    def has_changed(self) -> bool:
+        """Whether grants have changed since it was made, or asked for the last time."""
+
+    def may_read(self, topic: WantedTopic) -> bool:
+        """Whether it may fetch from a topic."""
