@@ -208,11 +208,11 @@ from rockgate.sdk import ConsumerSettings, Start
 from rockgate.sdk.blocking import BlockingConsumer
 
 settings = ConsumerSettings(start=Start.BEGINNING)
-group, mode = sys.argv[2:]
+topic, group, mode = sys.argv[2:]
 if mode == "run":
     consumer = BlockingConsumer(sys.argv[1], group=group, settings=settings)
 
-    @consumer.on("signalled")
+    @consumer.on(topic)
     def listen(message):
         print(message.body.decode(), flush=True)
 
@@ -221,7 +221,7 @@ if mode == "run":
 else:
     try:
         with BlockingConsumer(
-            sys.argv[1], group=group, topics=["signalled"], settings=settings
+            sys.argv[1], group=group, topics=[topic], settings=settings
         ) as consumer:
             for message in consumer:
                 print(message.body.decode(), flush=True)
@@ -242,16 +242,21 @@ else:
 def test_signals_end_a_program_that_consumes(
     name_server: str, mode: str, sent: signal.Signals, last: str
 ) -> None:
-    send(name_server, "signalled", b"heard")
+    # A topic of its own: two listeners that print at once may mix their lines.
+    topic = f"signalled-{mode}-{sent}"
+    send(name_server, topic, b"heard")
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, name_server, f"b-{mode}-{sent}", mode],
+        [sys.executable, "-c", PROGRAM, name_server, topic, f"b-{mode}-{sent}", mode],
         env=environment(dict(os.environ)),
         stdout=subprocess.PIPE,
         text=True,
     ) as program:
-        assert program.stdout is not None
-        assert program.stdout.readline() == "heard\n"
-        program.send_signal(sent)
-        out, _ = program.communicate(timeout=60)
+        try:
+            assert program.stdout is not None
+            assert program.stdout.readline() == "heard\n"
+            program.send_signal(sent)
+            out, _ = program.communicate(timeout=60)
+        finally:
+            program.kill()  # or a failure would wait for a program that has not ended
     assert out.splitlines()[-1] == last
     assert program.returncode == 0

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rockgate.sdk.client.connection import LinkSettings
     from rockgate.sdk.client.replies import Reply
     from rockgate.sdk.client.routes import Route
+    from rockgate.sdk.client_config import ClientConfig
     from rockgate.sdk.consumer.allocation import (
         Allocation,
         Averagely,
@@ -38,9 +39,11 @@ if TYPE_CHECKING:
         OffsetStore,
         Start,
     )
+    from rockgate.sdk.credentials import Credentials
     from rockgate.sdk.errors import (
         Closed,
         ErrorCode,
+        InvalidClientConfig,
         InvalidMessage,
         NoNameServer,
         NoRoute,
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
         SdkError,
         SendFailed,
         TimedOut,
+        TlsFailed,
         Unreachable,
     )
     from rockgate.sdk.hooks import (
@@ -77,6 +81,7 @@ _NAMES: Final = {
     "rockgate.sdk.client.connection": ("LinkSettings",),
     "rockgate.sdk.client.replies": ("Reply",),
     "rockgate.sdk.client.routes": ("Route",),
+    "rockgate.sdk.client_config": ("ClientConfig",),
     "rockgate.sdk.consumer.allocation": (
         *("Allocation", "Averagely", "ByMachineRoom", "Configured", "ConsistentHash"),
         *("InCircles", "Nearby"),
@@ -92,10 +97,11 @@ _NAMES: Final = {
     "rockgate.sdk.consumer.pull.pull_tasks": ("PullTasks",),
     "rockgate.sdk.consumer.pull.membership": ("MembershipSettings",),
     "rockgate.sdk.consumer.pull.pull_consumer": ("PullConsumer", "PullResult"),
+    "rockgate.sdk.credentials": ("Credentials",),
     "rockgate.sdk.errors": (
-        *("Closed", "ErrorCode", "InvalidMessage", "NoNameServer", "NoRoute", "NotRocketMQ"),
-        *("NotSupported", "Overloaded", "Refused", "SdkError", "SendFailed", "TimedOut"),
-        "Unreachable",
+        *("Closed", "ErrorCode", "InvalidClientConfig", "InvalidMessage", "NoNameServer"),
+        *("NoRoute", "NotRocketMQ", "NotSupported", "Overloaded", "Refused", "SdkError"),
+        *("SendFailed", "TimedOut", "TlsFailed", "Unreachable"),
     ),
     "rockgate.sdk.hooks": (
         *("ConsumeHook", "ConsumeKind", "Consuming", "Ended", "RpcHook", "SendHook", "SendKind"),
@@ -132,6 +138,7 @@ __all__ = [
     "Averagely",
     "ByMachineRoom",
     "Client",
+    "ClientConfig",
     "Closed",
     "Configured",
     "ConsistentHash",
@@ -141,12 +148,14 @@ __all__ = [
     "ConsumerSettings",
     "ConsumerStatistics",
     "Consuming",
+    "Credentials",
     "DeadLetter",
     "Ended",
     "ErrorCode",
     "FlowLimits",
     "GroupSettings",
     "InCircles",
+    "InvalidClientConfig",
     "InvalidMessage",
     "LinkSettings",
     "LitePullConsumer",
@@ -184,6 +193,7 @@ __all__ = [
     "Sending",
     "Start",
     "TimedOut",
+    "TlsFailed",
     "TopicSettings",
     "TopicStatistics",
     "Transaction",

@@ -2,20 +2,22 @@
 
     SdkError                 everything below
     ├── InvalidMessage       a name, size or setting that no broker accepts; nothing was sent
+    ├── InvalidClientConfig  a client's file or environment says something that cannot be used
     ├── NotSupported         this broker does not have it, or is too old; nothing happened
     ├── NoNameServer         no address of a name server was given
     ├── NoRoute              no name server knows the topic, nor a topic to create it from
     ├── Overloaded           too many requests wait for their turn; nothing was sent
     ├── Unreachable          the connection could not be made, or broke before the answer came
-    │   └── NotRocketMQ      something else answers at that port
+    │   ├── NotRocketMQ      something else answers at that port
+    │   └── TlsFailed        no TLS connection: a certificate was refused, or there is no TLS
     ├── TimedOut             no answer in time; the request may still have taken effect
     ├── Refused              the peer answered with an error: `code` and `remark` are its own
     ├── SendFailed           every attempt failed; `attempts` says where and why, `sent` what went
     └── Closed               the client is closed, or was never opened
 
-InvalidMessage and NoNameServer are also ValueErrors, Unreachable is a ConnectionError and TimedOut
-a TimeoutError. `code` identifies the failure as RocketMQ's clients number it: the broker's own
-code, or one of `ErrorCode`.
+InvalidMessage, InvalidClientConfig and NoNameServer are also ValueErrors, Unreachable is a
+ConnectionError and TimedOut a TimeoutError. `code` identifies the failure as RocketMQ's clients
+number it: the broker's own code, or one of `ErrorCode`.
 """
 
 from __future__ import annotations
@@ -56,6 +58,10 @@ class InvalidMessage(SdkError, ValueError):
     code = ResponseCode.MESSAGE_ILLEGAL
 
 
+class InvalidClientConfig(SdkError, ValueError):
+    """A client's file or environment cannot be used; the text has no secrets."""
+
+
 class NotSupported(SdkError):
     """The broker does not have it, or is too old for it; nothing happened."""
 
@@ -94,6 +100,10 @@ class Unreachable(SdkError, ConnectionError):
 
 class NotRocketMQ(Unreachable):
     """The peer at this address does not speak RocketMQ's protocol."""
+
+
+class TlsFailed(Unreachable):
+    """No TLS connection: a certificate was refused, or the peer does not speak TLS there."""
 
 
 class TimedOut(SdkError, TimeoutError):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rockgate.sdk.client.client import Client
     from rockgate.sdk.consumer.member import OnQueues
     from rockgate.sdk.consumer.settings import ConsumerSettings
+    from rockgate.sdk.credentials import Credentials, Tls
     from rockgate.sdk.hooks import ConsumeHook, SendHook
 
 
@@ -23,6 +24,8 @@ class ProducerOptions(TypedDict, total=False):
     namespace: str
     instance: str | None
     client: Client | None
+    credentials: Credentials | None
+    tls: Tls | None
     hooks: Sequence[SendHook]
     tracer_provider: TracerProvider | None
     trace: bool | str
@@ -41,6 +44,8 @@ class ConsumerOptions(TypedDict, total=False):
     namespace: str
     instance: str | None
     client: Client | None
+    credentials: Credentials | None
+    tls: Tls | None
     on_assigned: OnQueues | None
     on_revoked: OnQueues | None
     hooks: Sequence[ConsumeHook]

@@ -173,7 +173,7 @@ def test_a_lost_connection_ends_what_waits_and_the_next_request_dials_again() ->
         asking = asyncio.create_task(link.request(1, timeout_s=5))
         await settle()
         peer.transport.lose(ConnectionResetError("reset"))
-        with pytest.raises(Unreachable, match=r"^b:1 closed the connection: reset\.$"):
+        with pytest.raises(Unreachable, match=r"^b:1 closed the connection \(reset\)\.$"):
             await asking
         assert not link.is_open
         assert (await link.request(2, timeout_s=5)).code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.sdk.client.test_client import groups
@@ -29,8 +30,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProducerWorld]:
     """Clients that are made by sharing dial into this world."""
     made = ProducerWorld()
 
-    def client(addresses: list[str], instance: str | None) -> Client:
-        return Client(addresses, instance=instance, dial=made.net.dial)
+    def client(addresses: list[str], **options: Any) -> Client:
+        return Client(addresses, dial=made.net.dial, **options)
 
     monkeypatch.setattr(shared_clients, "Client", client)
     yield made

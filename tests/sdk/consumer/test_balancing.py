@@ -108,7 +108,7 @@ def test_consumers_of_one_client_are_balanced_apart_though_one_of_them_cannot_be
     run(scenario())
 
 
-@pytest.mark.row("BRB-2")
+@pytest.mark.row("BRB-2", "Q-02")
 def test_a_change_of_a_topics_queues_sets_off_a_round_as_soon_as_it_is_known() -> None:
     async def scenario() -> None:
         cluster = MemoryCluster({"a": 2})
@@ -122,6 +122,38 @@ def test_a_change_of_a_topics_queues_sets_off_a_round_as_soon_as_it_is_known() -
             cluster.queue_counts["a"] = 1
             await pass_time(30)
             assert mine(heard) == [("a", 0)]
+
+    run(scenario())
+
+
+@pytest.mark.row("Q-03", "Q-04")
+def test_a_backlog_is_shared_by_as_many_members_as_there_are_queues_and_more_queues_help() -> None:
+    async def scenario() -> None:
+        cluster = MemoryCluster({"a": 2})
+        backlog = [numbered(0, 300), numbered(300, 600), numbered(600, 900)]
+        async with (
+            cluster.client("one") as one,
+            cluster.client("two") as two,
+            cluster.client("three") as three,
+            Heard(cluster, one) as first,
+            Heard(cluster, two) as second,
+            Heard(cluster, three) as third,
+        ):
+            members = first, second, third
+            await pass_time(25)
+            assert sorted(len(mine(each)) for each in members) == [0, 1, 1], "one is idle"
+            cluster["a"].put("t", 0, *backlog[0])
+            cluster["a"].put("t", 1, *backlog[1])
+            await pass_time(25)
+            heard = [sorted(each.bodies) for each in members if each.bodies]
+            assert sorted(heard) == backlog[:2], "each queue is one member's"
+            cluster.queue_counts["a"] = 3
+            cluster["a"].put("t", 2, *backlog[2])
+            await pass_time(60)
+            assert sorted(len(mine(each)) for each in members) == [1, 1, 1]
+            every = [body for each in members for body in each.bodies]
+            assert set(every) == {body for each in backlog for body in each}
+            assert all(each.bodies for each in members)
 
     run(scenario())
 

@@ -19,6 +19,7 @@ from rockgate.sdk.consumer.settings import ConsumerSettings, Start
 from rockgate.sdk.errors import InvalidMessage
 from rockgate.sdk.received import Received
 
+MILLISECOND = timedelta(milliseconds=1)
 BEGINNING = ConsumerSettings(start=Start.BEGINNING, rebalance_s=0.5)
 numbers = count()
 
@@ -168,7 +169,11 @@ async def test_a_new_group_begins_at_the_end_unless_it_is_told_otherwise(
     name_server: str, topic: str
 ) -> None:
     await send(name_server, topic, *numbered(4))
+    # Times of messages are milliseconds: one passes before and after.
+    stored = datetime.now(UTC)
+    await until(lambda: datetime.now(UTC) - stored > 2 * MILLISECOND, "the clock has moved")
     since = datetime.now(UTC)
+    await until(lambda: datetime.now(UTC) - since > 2 * MILLISECOND, "the clock has moved")
     await send(name_server, topic, b"new")
     at_time = ConsumerSettings(start=since)
     async with Consumer(name_server, group="g-time", topics=[topic], settings=at_time) as c:
@@ -230,6 +235,7 @@ async def test_sql_is_the_servers(name_server: str, topic: str) -> None:
 
 
 @pytest.mark.row("SUB-9")
+@pytest.mark.row("BPULL-2")
 async def test_a_retried_message_comes_whatever_is_subscribed_and_can_be_filtered_by_its_properties(
     name_server: str, topic: str
 ) -> None:

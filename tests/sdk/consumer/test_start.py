@@ -91,7 +91,7 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> list[MemoryCluster]:
     """Clients that are made by sharing dial into the cluster that a test puts here."""
     clusters: list[MemoryCluster] = []
 
-    def client(_: list[str], instance: str | None) -> Any:
+    def client(_: list[str], instance: str | None, **_options: object) -> Any:
         return clusters[0].client(instance or "shared")
 
     monkeypatch.setattr(shared_clients, "Client", client)

@@ -23,6 +23,7 @@ from rockgate.sdk.admin.offsets import OffsetAdmin
 from rockgate.sdk.admin.topics import TopicAdmin
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.shared_clients import Lease
+from rockgate.sdk.credentials import Credentials, Tls
 from rockgate.sdk.errors import Closed
 
 
@@ -36,11 +37,15 @@ class Admin:
         timeout_s: float = TIMEOUT_S,
         instance: str | None = None,
         client: Client | None = None,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
     ) -> None:
         """`timeout_s` bounds each request; a call may make several."""
         if timeout_s <= 0:
             raise ValueError(f"timeout_s must be greater than 0, not {timeout_s:g}.")
-        self._lease = Lease(name_servers, instance=instance, client=client)
+        self._lease = Lease(
+            name_servers, instance=instance, client=client, credentials=credentials, tls=tls
+        )
         self._timeout_s = timeout_s
         self._calls: AdminCalls | None = None
         self._was_opened = False

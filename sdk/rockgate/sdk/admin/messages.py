@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
-from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.errors import MalformedContent
-from rockgate.protocol.remoting.headers.query import QueryMessageHeader, ViewMessageHeader
+from rockgate.protocol.remoting.headers.query import QueryMessageHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id
+from rockgate.sdk.admin import one_broker
 from rockgate.sdk.admin.calls import AdminCalls
 from rockgate.sdk.consumer.pull.pull_consumer import ms_of
 from rockgate.sdk.errors import InvalidMessage, Refused, SdkError
-from rockgate.sdk.received import Received, split
+from rockgate.sdk.received import Received
 
 LIMIT: Final = 32
 LIMIT_MAX: Final = 64
@@ -40,9 +43,7 @@ class MessageAdmin:
         family = socket.AF_INET if len(host) == 4 else socket.AF_INET6
         name = socket.inet_ntop(family, host)
         address = f"{name}:{port}" if len(host) == 4 else f"[{name}]:{port}"
-        header = ViewMessageHeader(offset=place)
-        answer = await self._calls.ask(address, RequestCode.VIEW_MESSAGE_BY_ID, header)
-        found = _messages(answer.body, "")
+        found = await _decoded(one_broker.view(partial(self._calls.ask, address), place))
         if len(found) != 1:
             raise SdkError(f"{address} sent {len(found)} messages for one id.")
         return found[0]
@@ -82,22 +83,17 @@ class MessageAdmin:
         )
         found: list[Received] = []
         for name, address in (await self._calls.masters_of(topic)).items():
+            ask = partial(self._calls.ask, address)
             try:
-                answer = await self._calls.ask(address, RequestCode.QUERY_MESSAGE, header)
+                found += await _decoded(one_broker.query(ask, header, name))
             except Refused as refused:
                 if refused.code != ResponseCode.QUERY_NOT_FOUND:
                     raise
-            else:
-                found += _messages(answer.body, name)
-        # A broker's index has hashes of keys, which two keys may share.
-        found = [
-            each for each in found if (each.message_id == key if is_unique else key in each.keys)
-        ]
         return sorted(found, key=lambda each: (each.stored_at, each.position))[:limit]
 
 
-def _messages(body: bytes | bytearray | memoryview, broker: str) -> list[Received]:
+async def _decoded(asked: Awaitable[list[Received]]) -> list[Received]:
     try:
-        return split(body, broker)
+        return await asked
     except MalformedContent as wrong:
         raise SdkError(f"Cannot decode the broker's messages: {wrong}") from None

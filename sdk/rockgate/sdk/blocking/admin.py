@@ -12,6 +12,7 @@ from rockgate.sdk.admin.messages import MessageAdmin
 from rockgate.sdk.admin.offsets import OffsetAdmin
 from rockgate.sdk.admin.topics import TopicAdmin
 from rockgate.sdk.blocking.face import Face, Part, Waiting
+from rockgate.sdk.credentials import Credentials, Tls
 
 
 class BlockingTopicAdmin(Part[TopicAdmin]):
@@ -79,9 +80,17 @@ class BlockingAdmin(Face):
         *,
         timeout_s: float = TIMEOUT_S,
         instance: str | None = None,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
     ) -> None:
         """Parameters are those of `Admin`."""
-        self._admin = Admin(name_servers, timeout_s=timeout_s, instance=instance)
+        self._admin = Admin(
+            name_servers,
+            timeout_s=timeout_s,
+            instance=instance,
+            credentials=credentials,
+            tls=tls,
+        )
         super().__init__(self._admin)
 
     @property

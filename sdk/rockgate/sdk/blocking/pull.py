@@ -11,6 +11,7 @@ from rockgate.sdk.consumer.pull.lite_pull import CLOSE_S, LitePullConsumer
 from rockgate.sdk.consumer.pull.lite_settings import LitePullSettings
 from rockgate.sdk.consumer.pull.membership import MembershipSettings
 from rockgate.sdk.consumer.pull.pull_consumer import OnQueues, PullConsumer
+from rockgate.sdk.credentials import Credentials, Tls
 from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.observe.statistics import ConsumerStatistics
 from rockgate.sdk.results import Queue
@@ -31,6 +32,8 @@ class BlockingPullConsumer(Face):
         on_queues: OnQueues | None = None,
         settings: MembershipSettings | None = None,
         instance: str | None = None,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
     ) -> None:
         """Parameters are those of `PullConsumer`; `on_queues` is called on its loop."""
         self.inner = PullConsumer(
@@ -40,6 +43,8 @@ class BlockingPullConsumer(Face):
             on_queues=on_queues,
             settings=settings,
             instance=instance,
+            credentials=credentials,
+            tls=tls,
         )
         super().__init__(self.inner)
 
@@ -70,6 +75,8 @@ class BlockingLitePullConsumer(Face):
         settings: LitePullSettings | None = None,
         namespace: str = "",
         instance: str | None = None,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
         hooks: Sequence[ConsumeHook] = (),
         tracer_provider: TracerProvider | None = None,
         trace: bool | str = False,
@@ -83,6 +90,8 @@ class BlockingLitePullConsumer(Face):
             settings=settings,
             namespace=namespace,
             instance=instance,
+            credentials=credentials,
+            tls=tls,
             hooks=hooks,
             tracer_provider=tracer_provider,
             trace=trace,

@@ -17,7 +17,7 @@ from rockgate.protocol.errors import ProtocolError
 from rockgate.protocol.remoting.codes import RESPONSE_FLAG
 from rockgate.protocol.remoting.command import Buffer, Command
 from rockgate.protocol.remoting.connection import FRAME_BYTES_MAX, Connection, Write
-from rockgate.sdk.client.peer_errors import FIRST_BYTES, not_a_port
+from rockgate.sdk.client.peer_errors import FIRST_BYTES, closed_because, not_a_port
 from rockgate.sdk.errors import NotRocketMQ, Unreachable
 
 WRITE_BYTES_MAX: Final = 4 << 20
@@ -202,7 +202,7 @@ class Channel(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """The connection is lost."""
         address = self._owner.address
-        why = "closed the connection" + (f": {error}" if error else "")
+        why = closed_because(error)
         if self.version is None and self._answers:
             why = not_a_port(address, "RocketMQ", self._first_bytes, why)
             self._end(NotRocketMQ(f"{why}."))

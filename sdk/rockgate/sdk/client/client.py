@@ -18,7 +18,6 @@ import os
 import socket
 import time
 from collections.abc import Callable, Sequence
-from ssl import SSLContext
 from types import TracebackType
 from typing import Final, Self
 
@@ -43,6 +42,7 @@ from rockgate.sdk.client.name_servers import NameServers
 from rockgate.sdk.client.periodic import Upkeep
 from rockgate.sdk.client.replies import Replies
 from rockgate.sdk.client.routes import Routes
+from rockgate.sdk.credentials import Credentials, Signing, Tls, context_of
 from rockgate.sdk.errors import Closed, NoNameServer, SdkError
 from rockgate.sdk.hooks import RpcHook
 
@@ -71,7 +71,8 @@ class Client:
         instance: str | None = None,
         vip_channel: bool = False,
         rpc_hooks: Sequence[RpcHook] = (),
-        tls: SSLContext | None = None,
+        tls: Tls | None = None,
+        credentials: Credentials | None = None,
         dial: Dial = dial_tcp,
         settings: LinkSettings | None = None,
         upkeep_s: float = UPKEEP_S,
@@ -80,14 +81,16 @@ class Client:
         """`name_servers`: host:port, several with semicolons between, or a list.
 
         `instance` is this client's name on its host; without one it is the process and a number.
-        With `tls` name servers and brokers are dialled over TLS, and trusted as the context says.
+        With `tls` name servers and brokers are dialled over TLS, and trusted as the context says;
+        True trusts what the system trusts. With `credentials` every request is signed.
         With `vip_channel` brokers are dialled at their second port, two below the first. Routes are
         asked for again and heartbeats sent every `upkeep_s`.
         """
         addresses = addresses_of(name_servers)
         name = instance or f"{os.getpid()}#{next(_numbers)}"
         self.id = client_id(socket.gethostname(), name)
-        self.rpc_hooks = tuple(rpc_hooks)
+        signing = (Signing(credentials),) if credentials is not None else ()
+        self.rpc_hooks = (*rpc_hooks, *signing)
         self._vip_channel = vip_channel
         self.now_ms = now_ms
         self.name_servers = NameServers(addresses, self._ask_name_server)
@@ -101,7 +104,8 @@ class Client:
             **dict.fromkeys(CODES, self.consumers.asked),
         }
         """What is done with a broker's requests, by code; others are answered as unknown."""
-        self._dial = dial if tls is None else dial_tls(tls)
+        context = context_of(tls)
+        self._dial = dial if context is None else dial_tls(context)
         self._settings = settings
         self._links: dict[str, Link] = {}
         self._to_brokers: dict[str, Link] = {}
@@ -109,6 +113,10 @@ class Client:
         self._brokers: set[str] = set()
         self._masters: set[str] = set()
         """Every master of the cluster, while a producer here answers transaction checks."""
+        self.retained: set[str] = set()
+        """Brokers that stay connected although no route names them."""
+        self.on_lost: list[Callable[[str], None]] = []
+        """Called with the address of each connection that is lost."""
         self._groups: set[str] = set()
         self._upkeep = Upkeep(
             upkeep_s,
@@ -264,6 +272,7 @@ class Client:
                 settings=self._settings,
                 on_request=self._asked,
                 on_open=self._send_heartbeat,
+                on_lost=self._lost,
                 hooks=self.rpc_hooks,
             )
         return link
@@ -288,6 +297,11 @@ class Client:
             link.respond(
                 command, Command(ResponseCode.SYSTEM_ERROR, remark="request handler failed")
             )
+
+    def _lost(self, link: Link) -> None:
+        if not self.is_closed:
+            for listener in self.on_lost:
+                listener(link.address)
 
     def _heartbeat(self) -> Buffer:
         groups = [ProducerData(group_name=group) for group in sorted(self._groups)]
@@ -320,7 +334,8 @@ class Client:
 
     async def _drop_unused(self) -> None:
         """Close connections to brokers that are no longer referenced."""
-        for address in self._to_brokers.keys() - self.routes.addresses - self._masters:
+        used = self.routes.addresses | self._masters | self.retained
+        for address in self._to_brokers.keys() - used:
             link = self._to_brokers[address]
             if link.is_idle:
                 del self._to_brokers[address]

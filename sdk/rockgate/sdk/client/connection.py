@@ -23,8 +23,8 @@ from rockgate.protocol.remoting.command import Buffer, Command, Fields
 from rockgate.protocol.remoting.connection import FRAME_BYTES_MAX, Write, writer
 from rockgate.sdk.client.channel import Channel, DeadlineExceeded
 from rockgate.sdk.client.in_flight import InFlight
-from rockgate.sdk.client.peer_errors import cannot_connect
-from rockgate.sdk.errors import Closed, TimedOut, Unreachable
+from rockgate.sdk.client.peer_errors import cannot_connect, is_tls_failure
+from rockgate.sdk.errors import Closed, TimedOut, TlsFailed, Unreachable
 from rockgate.sdk.hooks import RpcHook
 
 Dial: TypeAlias = Callable[
@@ -91,7 +91,10 @@ def dial_tls(context: SSLContext) -> Dial:
 
 
 class Link:
-    """The connection to one address. `on_open` runs after each dial, before anything is asked."""
+    """The connection to one address.
+
+    `on_open` runs after each dial, before anything is asked, and `on_lost` when that socket ended.
+    """
 
     def __init__(
         self,
@@ -101,6 +104,7 @@ class Link:
         settings: LinkSettings | None = None,
         on_request: Callable[[Link, Command], None] | None = None,
         on_open: Callable[[Link], None] | None = None,
+        on_lost: Callable[[Link], None] | None = None,
         hooks: Sequence[RpcHook] = (),
     ) -> None:
         self.address = address
@@ -110,6 +114,7 @@ class Link:
         self._settings = settings or LinkSettings()
         self._on_request = on_request
         self._on_open = on_open
+        self._on_lost = on_lost
         self._channel: Channel | None = None
         self._dialling: asyncio.Task[Channel] | None = None
         self._in_flight = InFlight(
@@ -342,7 +347,8 @@ class Link:
         reason = cannot_connect(self._host, self.address, failed).rstrip(".")
         level = logging.WARNING if self._failure_count == 1 else logging.DEBUG
         _log.log(level, "%s", reason)
-        return Unreachable(f"{reason}.", wait)
+        kind = TlsFailed if is_tls_failure(failed) else Unreachable
+        return kind(f"{reason}.", wait)
 
     def _leave_stuck(self) -> None:
         """Something could not leave in time: a peer that reads nothing is dialled again."""
@@ -361,6 +367,8 @@ class Link:
             _log.debug("%s", reason)
         else:
             _log.warning("%s", reason)
+        if self._on_lost is not None:
+            self._on_lost(self)
 
     def asked(self, command: Command) -> None:
         """The peer sent a request."""

@@ -80,6 +80,17 @@ class NameServers:
             raise failure
         return Found(None, failure)
 
+    async def ask_each(self, code: int, fields: Fields) -> list[Command]:
+        """The answers of all name servers that respond; raises if none does."""
+        asks = [self._ask(each, code, dict(fields), ASK_TIMEOUT_S) for each in self.addresses]
+        found = await asyncio.gather(*asks, return_exceptions=True)
+        answers = [each for each in found if isinstance(each, Command)]
+        failures = [each for each in found if isinstance(each, BaseException)]
+        for failure in failures:
+            if not answers or not isinstance(failure, SdkError):
+                raise failure
+        return answers
+
     async def send_all(self, code: int, fields: Fields) -> None:
         """Send a request to every name server; raises if one failed, after all were sent it."""
         failure: SdkError | None = None

@@ -1,7 +1,7 @@
 """One reference-counted client for all users in a process that name the same servers.
 
 A client belongs to a loop, so two loops have two. Clients of one loop are distinguished by the set
-of addresses and the instance name.
+of addresses, the instance name, the credentials and TLS.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from rockgate.sdk.client.client import Client, addresses_of
+from rockgate.sdk.credentials import Credentials, Tls
 
-Key: TypeAlias = tuple[frozenset[str], str | None]
+Key: TypeAlias = tuple[frozenset[str], str | None, Credentials | None, Tls | None]
 
 
 @dataclass(slots=True)
@@ -32,10 +33,15 @@ _by_loop: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Key, _SharedCl
 )
 
 
-async def _acquire(name_servers: str | Sequence[str], instance: str | None = None) -> Client:
+async def _acquire(
+    name_servers: str | Sequence[str],
+    instance: str | None = None,
+    credentials: Credentials | None = None,
+    tls: Tls | None = None,
+) -> Client:
     """The client of this loop for these addresses, open; it is to be released."""
     addresses = addresses_of(name_servers)
-    key = (frozenset(addresses), instance)
+    key = (frozenset(addresses), instance, credentials, tls or None)
     with _lock:
         # A loop that ended without closing what ran on it has left a client behind.
         for loop in [loop for loop in _by_loop if loop.is_closed()]:
@@ -44,7 +50,9 @@ async def _acquire(name_servers: str | Sequence[str], instance: str | None = Non
     # From here on this is the loop's own, and nothing waits before it is counted.
     shared = clients.get(key)
     if shared is None:
-        shared = clients[key] = _SharedClient(Client(addresses, instance=instance))
+        shared = clients[key] = _SharedClient(
+            Client(addresses, instance=instance, credentials=credentials, tls=tls)
+        )
         shared.user_count = 1
         await shared.client.open()
     else:
@@ -75,9 +83,13 @@ class Lease:
         *,
         instance: str | None = None,
         client: Client | None = None,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
     ) -> None:
         if client is not None and name_servers:
             raise ValueError("Give name servers or a client, not both.")
+        if client is not None and (credentials is not None or tls):
+            raise ValueError("Set `credentials` and `tls` on the client, not on what shares it.")
         if client is None:
             addresses_of(name_servers)
         elif instance is not None:
@@ -85,13 +97,17 @@ class Lease:
         self._name_servers = name_servers
         self._instance = instance
         self._given = client
+        self._credentials = credentials
+        self._tls = tls
         self._shared: Client | None = None
 
     async def open(self) -> Client:
         """The client, open; it is to be closed or aborted once."""
         if self._given is not None:
             return self._given
-        self._shared = await _acquire(self._name_servers, self._instance)
+        self._shared = await _acquire(
+            self._name_servers, self._instance, self._credentials, self._tls
+        )
         return self._shared
 
     async def close(self) -> None:

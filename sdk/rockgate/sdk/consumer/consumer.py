@@ -34,6 +34,7 @@ from rockgate.sdk.consumer.queues.pauses import Pauses
 from rockgate.sdk.consumer.settings import ConsumerSettings, instance_of
 from rockgate.sdk.consumer.signals import setting
 from rockgate.sdk.consumer.subscription import Subscription, by_tags, wanted
+from rockgate.sdk.credentials import Credentials, Tls
 from rockgate.sdk.errors import Closed
 from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.message import check_group
@@ -66,6 +67,8 @@ class Consumer:
         namespace: str = "",
         instance: str | None = None,
         client: Client | None = None,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
         on_assigned: OnQueues | None = None,
         on_revoked: OnQueues | None = None,
         hooks: Sequence[ConsumeHook] = (),
@@ -84,7 +87,9 @@ class Consumer:
         self._settings = settings or ConsumerSettings()
         if client is None:
             instance = instance_of(self._settings.model, instance)
-        self._lease = Lease(name_servers, instance=instance, client=client)
+        self._lease = Lease(
+            name_servers, instance=instance, client=client, credentials=credentials, tls=tls
+        )
         self._on_assigned, self._on_revoked = on_assigned, on_revoked
         self._namespace = namespace
         self._observation = Observation(

@@ -26,6 +26,7 @@ from rockgate.sdk.client.checks import Checker, GroupChecker
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.replies import Reply, asking, reply_to
 from rockgate.sdk.client.shared_clients import Lease
+from rockgate.sdk.credentials import Credentials, Tls
 from rockgate.sdk.errors import Closed, InvalidMessage, TimedOut
 from rockgate.sdk.hooks import SendHook
 from rockgate.sdk.message import Message, check_group
@@ -62,6 +63,8 @@ class Producer:
         namespace: str = "",
         instance: str | None = None,
         client: Client | None = None,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
         checker: Checker | None = None,
         hooks: Sequence[SendHook] = (),
         tracer_provider: TracerProvider | None = None,
@@ -76,9 +79,10 @@ class Producer:
         """`checker` answers brokers that ask how a local transaction ended.
 
         `namespace` is put before topics and group on the wire. Producers with another `instance`
-        have a separate client. `retry_not_ok` sends again what was stored, but not as safely as it
-        should be. `avoid_slow` avoids brokers that were slow or failed, for a while
-        (`rockgate.sdk.producer.faults`). `hooks` are notified of every send (`rockgate.sdk.hooks`).
+        have a separate client; `credentials` and `tls` are as a Client has them. `retry_not_ok`
+        sends again what was stored, but not as safely as it should be. `avoid_slow` avoids
+        brokers that were slow or failed, for a while (`rockgate.sdk.producer.faults`). `hooks` are
+        notified of every send (`rockgate.sdk.hooks`).
         Spans are made with `tracer_provider`, or the application's own if it has set one up
         (`rockgate.sdk.observe.telemetry`). `trace` writes RocketMQ's message trace, to its own
         topic or to the one that is named (`rockgate.sdk.observe.message_trace`).
@@ -86,7 +90,9 @@ class Producer:
         check_group(group)
         if namespace:
             check_group(namespace)
-        self._lease = Lease(name_servers, instance=instance, client=client)
+        self._lease = Lease(
+            name_servers, instance=instance, client=client, credentials=credentials, tls=tls
+        )
         self.group = group
         self._wire_group = wrap(namespace, group)
         self._namespace = namespace

@@ -27,6 +27,7 @@ from rockgate.sdk.consumer.pull.pull_consumer import OnQueues, ms_of
 from rockgate.sdk.consumer.queues.rounds import Share
 from rockgate.sdk.consumer.settings import instance_of
 from rockgate.sdk.consumer.subscription import Subscription, by_sql, by_tags
+from rockgate.sdk.credentials import Credentials, Tls
 from rockgate.sdk.errors import Closed, SdkError
 from rockgate.sdk.hooks import ConsumeHook
 from rockgate.sdk.message import check_group
@@ -60,6 +61,8 @@ class LitePullConsumer:
         namespace: str = "",
         instance: str | None = None,
         client: Client | None = None,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
         hooks: Sequence[ConsumeHook] = (),
         tracer_provider: TracerProvider | None = None,
         trace: bool | str = False,
@@ -75,7 +78,9 @@ class LitePullConsumer:
         self._settings = settings or LitePullSettings()
         if client is None:
             instance = instance_of(self._settings.model, instance)
-        self._lease = Lease(name_servers, instance=instance, client=client)
+        self._lease = Lease(
+            name_servers, instance=instance, client=client, credentials=credentials, tls=tls
+        )
         self._namespace = namespace
         self._observation = Observation(
             group, namespace=namespace, hooks=hooks, tracer_provider=tracer_provider, trace=trace

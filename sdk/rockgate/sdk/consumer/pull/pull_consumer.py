@@ -29,6 +29,7 @@ from rockgate.sdk.consumer.pull.membership import Membership, MembershipSettings
 from rockgate.sdk.consumer.queues.rounds import Share
 from rockgate.sdk.consumer.settings import RETRY_COUNT_MAX
 from rockgate.sdk.consumer.subscription import SQL92, Subscription, by_sql, by_tags
+from rockgate.sdk.credentials import Credentials, Tls
 from rockgate.sdk.errors import Closed, SdkError
 from rockgate.sdk.message import check_group
 from rockgate.sdk.received import Received, split
@@ -76,11 +77,15 @@ class PullConsumer:
         settings: MembershipSettings | None = None,
         instance: str | None = None,
         client: Client | None = None,
+        credentials: Credentials | None = None,
+        tls: Tls | None = None,
     ) -> None:
         """`topics` are shared with other members; `on_queues` hears when its part changes."""
         check_group(group)
         self.group = group
-        self._lease = Lease(name_servers, instance=instance, client=client)
+        self._lease = Lease(
+            name_servers, instance=instance, client=client, credentials=credentials, tls=tls
+        )
         self._topics = [by_tags(topic) for topic in topics]
         self._on_queues = on_queues
         self._settings = settings or MembershipSettings()
