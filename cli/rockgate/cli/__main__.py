@@ -15,7 +15,7 @@ CLI_MODULES = ("cramjam", "crc32c", "rich", "typer")
 """What the extra `cli` installs, and every command needs."""
 SERVER_MODULES = ("uvloop",)
 """What the extra `server` installs in addition, for `SERVER_COMMANDS`."""
-SERVER_COMMANDS = ("serve", "namesrv")
+SERVER_COMMANDS = ("serve", "namesrv", "gateway")
 YOUNG_OBJECTS = 100_000
 """How many new objects cause a garbage collection; Python's 700 cause hundreds while modules are
 imported, none of which finds anything. A server sets thresholds of its own once it runs."""
@@ -68,7 +68,7 @@ def _help(missing: list[str]) -> str:
         "",
         f"The commands are not installed ({', '.join(missing)} missing).",
         'Client commands (topics, produce, consume, ...): pip install "rockgate[cli]"',
-        'Client commands and the server (serve, namesrv): pip install "rockgate[server]"',
+        'Client commands and the server (serve, namesrv, gateway): pip install "rockgate[server]"',
         "",
         "Other commands, each with its own --help:",
     ]

@@ -63,9 +63,7 @@ def test_a_server_of_another_protocol_is_said(server: RunningServer) -> None:
     host, port = server.address("http")
     said = Terminal(f"{host}:{port}").run("topics", "list", "--timeout", "5s", status=3)
     assert f"{host}:{port} " in said and "not a Kafka port" in said
-    assert said.endswith(
-        " Set the Kafka port with --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER.\n"
-    )
+    assert " Set the Kafka port with --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER; " in said
 
 
 def test_the_flag_wins_over_the_environment(terminal: Terminal) -> None:

@@ -62,6 +62,9 @@ class Wire:
     def close(self) -> None:
         self.is_closed = True
 
+    def get_extra_info(self, name: str) -> None:
+        """There is no TLS."""
+
     def _deliver(self, data: bytes) -> None:
         if not self.is_closed:
             self._link.data_received(data)

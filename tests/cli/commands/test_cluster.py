@@ -14,7 +14,7 @@ def test_the_cluster_is_described(terminal: Terminal, server: RunningServer) -> 
 def test_apis_are_listed_with_what_is_served(terminal: Terminal) -> None:
     rows = {row["name"]: row for row in terminal.json("cluster", "apis")["apis"]}
     assert rows["Fetch"] == {"key": 1, "name": "Fetch", "min_version": 4, "max_version": 18}
-    assert rows["ShareFetch"]["max_version"] is None
+    assert rows["PushTelemetry"]["max_version"] is None
     lines = [line.split() for line in terminal.run("cluster", "apis").splitlines()]
     assert ["1", "Fetch", "4-18"] in lines
-    assert ["78", "ShareFetch", "not", "supported"] in lines
+    assert ["72", "PushTelemetry", "not", "supported"] in lines

@@ -12,8 +12,7 @@ from tests.cli.two_listeners import BothWires, both_wires
 from tests.gateway.remoting.client import messages
 from tests.gateway.server import SEGMENT_BYTES
 
-from rockgate.gateway.compose.kafka import KafkaFolds
-from rockgate.gateway.compose.remoting_services import RemotingFolds
+from rockgate.gateway.compose.folds import ServerFolds
 from rockgate.gateway.transcode.keys import record_keys
 from rockgate.protocol.kafka.records.batch import read_header, stamp
 from rockgate.protocol.kafka.records.record import Record, build_batch
@@ -181,11 +180,11 @@ def hang(wires: BothWires, topic: str, producer_id: int) -> None:
     broker without that check, or a lost coordinator's log, would leave behind.
     """
     assert wires.server.stop() == 0
-    made: list[KafkaFolds] = []
+    made: list[ServerFolds] = []
 
     def folds(journal: Journal, topics: Topics) -> list[Fold]:
-        made.append(KafkaFolds.make(journal, topics))
-        return [*made[0].all(), *RemotingFolds.make(journal, topics).all()]
+        made.append(ServerFolds.make(journal, topics))
+        return made[0].all()
 
     store = Store(
         DiskDirectory(wires.server.data_dir),
@@ -208,8 +207,8 @@ def hang(wires: BothWires, topic: str, producer_id: int) -> None:
     done = store.appender.batch(
         queue, batch, count=1, record_ms=now_ms, stamp=lambda view, at: stamp(view, at, epoch)
     )
-    made[0].stable_offsets.wrote(*key, producer_id, done.offset)
-    made[0].producers.record(
+    made[0].kafka.stable_offsets.wrote(*key, producer_id, done.offset)
+    made[0].kafka.producers.record(
         *key,
         read_header(batch),
         offset=done.offset,

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from rockgate.cli.app.connection import add_connection
 from rockgate.cli.app.flags import quieted
 from rockgate.cli.app.plugins import Rooms
 
@@ -34,6 +35,7 @@ class Deferred(TyperCommand):
             assert self.name is not None
             app = typer.Typer(add_completion=False)
             app.command(epilog=module.EXAMPLES)(getattr(module, self.name))
+        add_connection(app)
         return quieted(get_command(app))
 
 

@@ -10,11 +10,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 
 import typer
 
+from rockgate.cli.app import connection
 from rockgate.cli.text.echo import say
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.gateway.net.address import Address
+    from rockgate.sdk.client_config import ClientConfig
 
 T = TypeVar("T")
 
@@ -35,6 +38,7 @@ SERVER: Final = "127.0.0.1:9092"
 SERVER_VARIABLE: Final = "ROCKGATE_BOOTSTRAP_SERVER"
 BROKER_VARIABLE: Final = "ROCKGATE_BROKER"
 TIMEOUT: Final = "10s"
+CLIENT_ID: Final = "rockgate"
 
 Server = Annotated[
     str,
@@ -72,7 +76,7 @@ def run(
     server: str,
     timeout: str,
     is_json: bool = False,
-    client_id: str = "rockgate",
+    client_id: str = CLIENT_ID,
     is_endless: bool = False,
     broken_off: Callable[[], None] = lambda: None,
 ) -> T:
@@ -81,14 +85,13 @@ def run(
     Ctrl-C and SIGTERM cancel `work`, which may clean up; `broken_off` then says what was done. For
     a command that is `is_endless` they are the usual end, and the status is 0.
     """
-    from rockgate.cli.client.kafka.cluster import Cluster
-    from rockgate.cli.text import values
-
-    seeds = checked("--bootstrap-server", values.addresses, server)
-    timeout_s = _seconds(timeout)
+    timeout_s, config = _seconds(timeout), connection.client_config()
+    opened = partial(
+        cluster_of, config, _seeds(server, config), timeout_s=timeout_s, client_id=client_id
+    )
 
     async def main() -> T:
-        async with Cluster(seeds, timeout_s=timeout_s, client_id=client_id) as cluster:
+        async with opened() as cluster:
             return await work(cluster)
 
     return _run(main, is_json=is_json, is_endless=is_endless, broken_off=broken_off)
@@ -107,12 +110,11 @@ def run_remoting(
 
     `broken_off` says what was done until Ctrl-C or SIGTERM.
     """
-    from rockgate.cli.client.remoting.connection import RemotingConnection
-
-    address, timeout_s = remoting_address(broker, server), _seconds(timeout)
+    timeout_s, config = _seconds(timeout), connection.client_config()
+    opened = partial(remoting_of, config, _remoting_address(broker, server, config), timeout_s)
 
     async def main() -> T:
-        async with RemotingConnection(address, timeout_s=timeout_s) as remoting:
+        async with opened() as remoting:
             return await work(remoting)
 
     return _run(main, is_json=is_json, broken_off=broken_off)
@@ -127,36 +129,57 @@ def run_both(
     is_json: bool = False,
 ) -> T:
     """The same with both listeners of a server; each is connected to on first use."""
-    from rockgate.cli.client.kafka.cluster import Cluster
-    from rockgate.cli.client.remoting.connection import RemotingConnection
-    from rockgate.cli.text import values
-
-    seeds = checked("--bootstrap-server", values.addresses, server)
-    address, timeout_s = remoting_address(broker, server), _seconds(timeout)
+    timeout_s, config = _seconds(timeout), connection.client_config()
+    kafka = partial(cluster_of, config, _seeds(server, config), timeout_s=timeout_s)
+    rocketmq = partial(remoting_of, config, _remoting_address(broker, server, config), timeout_s)
 
     async def main() -> T:
-        async with (
-            Cluster(seeds, timeout_s=timeout_s) as cluster,
-            RemotingConnection(address, timeout_s=timeout_s) as remoting,
-        ):
+        async with kafka() as cluster, rocketmq() as remoting:
             return await work(cluster, remoting)
 
     return _run(main, is_json=is_json)
 
 
-def remoting_address(broker: str | None, server: str) -> Address:
+def cluster_of(
+    config: ClientConfig,
+    seeds: Sequence[Address],
+    *,
+    timeout_s: float,
+    client_id: str = CLIENT_ID,
+) -> Cluster:
+    """The brokers behind Kafka's listeners, connected to as the config says."""
+    from rockgate.cli.admin import connecting
+
+    return connecting.cluster_of(config, seeds, timeout_s=timeout_s, client_id=client_id)
+
+
+def remoting_of(config: ClientConfig, address: Address, timeout_s: float) -> RemotingConnection:
+    """RocketMQ's listener, connected to as the config says."""
+    from rockgate.cli.admin import connecting
+
+    return connecting.remoting_of(config, address, timeout_s)
+
+
+def _seeds(server: str, config: ClientConfig) -> Sequence[Address]:
+    """The addresses of Kafka's listener: as given, or those of the config."""
+    from rockgate.cli.text import values
+
+    if config.bootstrap_servers and not connection.is_server_given():
+        return checked("bootstrap.servers", values.addresses, config.bootstrap_servers)
+    return checked("--bootstrap-server", values.addresses, server)
+
+
+def _remoting_address(broker: str | None, server: str, config: ClientConfig) -> Address:
     """The address of RocketMQ's listener: as given, or on the host of Kafka's."""
     from rockgate.cli.client.remoting.connection import PORT
     from rockgate.cli.text import values
     from rockgate.gateway.net.address import Address
 
-    if broker is not None:
-        found: list[Address] = checked(
-            "--broker", lambda text: values.addresses(text, PORT), broker
-        )
-        return found[0]
-    seeds: list[Address] = checked("--bootstrap-server", values.addresses, server)
-    return Address(seeds[0].host, PORT)
+    for what, text in (("--broker", broker), ("rocketmq.broker.addr", config.broker)):
+        if text:
+            found: list[Address] = checked(what, lambda given: values.addresses(given, PORT), text)
+            return found[0]
+    return Address(_seeds(server, config)[0].host, PORT)
 
 
 def _seconds(timeout: str) -> float:
@@ -179,6 +202,7 @@ def _run(
     import signal
 
     from rockgate.cli.client.kafka.errors import ClientError
+    from rockgate.sdk.errors import InvalidClientConfig
 
     async def watched() -> T:
         task = asyncio.current_task()
@@ -190,6 +214,8 @@ def _run(
         return asyncio.run(watched())
     except ClientError as error:
         fail([error], {}, is_json=is_json)
+    except InvalidClientConfig as error:
+        usage(str(error))
     except KeyboardInterrupt:
         if sys.stderr.isatty():
             # The shell's prompt must not follow the terminal's ^C on one line.

@@ -20,9 +20,21 @@ COMMANDS = (
     Deferred("serve", f"{_HERE}.serve", "Run the server.", _SERVER),
     Deferred("namesrv", f"{_HERE}.namesrv", "Run a standalone RocketMQ name server.", _SERVER),
     Deferred(
+        "gateway",
+        f"{_HERE}.gateway",
+        "Serve Kafka clients over an Apache RocketMQ cluster.",
+        _SERVER,
+    ),
+    Deferred(
         "config",
         f"{_HERE}.config",
         "Print the settings in effect and where each comes from.",
+        _SERVER,
+    ),
+    Deferred(
+        "secure",
+        f"{_HERE}.secure",
+        "Set up TLS and an administrator, and renew the certificate.",
         _SERVER,
     ),
     Deferred("log", f"{_HERE}.log", "Check, dump and repair the log on disk.", _SERVER),
@@ -46,6 +58,8 @@ COMMANDS = (
         _CLIENT,
     ),
     Deferred("quotas", f"{_HERE}.quotas", "Show and change client quotas.", _CLIENT),
+    Deferred("users", f"{_HERE}.users", "List, create, change and delete users.", _CLIENT),
+    Deferred("acls", f"{_HERE}.acls", "List, add and remove ACLs.", _CLIENT),
     Deferred(
         "cluster", f"{_HERE}.cluster", "Show brokers, supported APIs and log directories.", _CLIENT
     ),

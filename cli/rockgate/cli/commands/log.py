@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rockgate.store.check.inspect import Report
     from rockgate.store.check.trial import Opener
     from rockgate.store.files.interface import Directory, DiskDirectory
-    from rockgate.store.state.fold import Fold, Journal
-    from rockgate.store.state.topics import Topics
 
 DAMAGED_STATUS = 1
 INTERRUPTED_STATUS = 130
@@ -211,8 +209,7 @@ def _opener(config: Config) -> Opener:
     """How a server with this configuration opens a data directory; its log lines are not ours."""
     import logging
 
-    from rockgate.gateway.compose.kafka import KafkaFolds
-    from rockgate.gateway.compose.remoting_services import RemotingFolds
+    from rockgate.gateway.compose.folds import server_folds
     from rockgate.gateway.runtime.errors import IdentityError
     from rockgate.gateway.runtime.identity import look
     from rockgate.gateway.topics.policy import queue_policy
@@ -223,15 +220,12 @@ def _opener(config: Config) -> Opener:
 
     logging.getLogger("rockgate").addHandler(logging.NullHandler())
 
-    def folds(journal: Journal, topics: Topics) -> list[Fold]:
-        return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal, topics).all()]
-
     def opens(directory: Directory) -> None:
         Store(
             directory,
             config.store,
             SystemClock(),
-            folds=folds,
+            folds=server_folds,
             record_keys=record_keys,
             policy_of=queue_policy,
         ).begin_epoch()

@@ -9,7 +9,7 @@ EXAMPLES = """
 
 rockgate namesrv
 
-rockgate namesrv --namesrv 0.0.0.0:9876 --data-dir /srv/namesrv
+rockgate namesrv --namesrv 127.0.0.1:9876 --data-dir /srv/namesrv
 """
 
 
@@ -37,10 +37,12 @@ def namesrv(
     )
     gathered = server_options.gathered(config=config, flags=flags, pairs=set_ or ())
 
-    from rockgate.gateway.compose import standalone_nameserver
-    from rockgate.gateway.runtime.errors import StartError
+    from rockgate.gateway.compose.nameserver import standalone
+    from rockgate.gateway.runtime.errors import ConfigError, StartError
 
     try:
-        standalone_nameserver.run(gathered.config, gathered.deprecated)
+        standalone.run(gathered.config, gathered.given, gathered.deprecated)
+    except ConfigError as error:
+        server_options.fail(error.problems, server_options.USAGE_STATUS)
     except StartError as error:
         server_options.fail([str(error)], START_STATUS)

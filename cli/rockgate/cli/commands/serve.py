@@ -9,7 +9,7 @@ EXAMPLES = """
 
 rockgate serve
 
-rockgate serve --data-dir /srv/rockgate --kafka 0.0.0.0:9092 --advertise-kafka kafka.example:9092
+rockgate serve --data-dir /srv/rockgate --config rockgate.toml --advertise-kafka kafka.example:9092
 
 rockgate serve --kafka 127.0.0.1:0 --http off --set num.partitions=8 --set kafka.idle_ms_max=30m
 
@@ -48,9 +48,11 @@ def serve(
     gathered = server_options.gathered(config=config, flags=flags, pairs=set_ or ())
 
     from rockgate.gateway.compose import app
-    from rockgate.gateway.runtime.errors import StartError
+    from rockgate.gateway.runtime.errors import ConfigError, StartError
 
     try:
         app.run(gathered.config, gathered.given, gathered.deprecated)
+    except ConfigError as error:
+        server_options.fail(error.problems, server_options.USAGE_STATUS)
     except StartError as error:
         server_options.fail([str(error)], START_STATUS)

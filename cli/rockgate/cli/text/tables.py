@@ -22,7 +22,7 @@ from rockgate.cli.client.kafka.errors import (
 )
 from rockgate.cli.text.echo import say
 from rockgate.gateway.runtime.quoting import for_terminal, json_for_terminal
-from rockgate.protocol.remoting.codes import response_name
+from rockgate.protocol.remoting.codes import ResponseCode, response_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,6 +32,7 @@ Cell = str | int | None
 # So wide that nothing is ever cut off where no terminal's width is known.
 _PIPE_WIDTH: Final = 100_000
 
+_GRANT: Final = "An administrator can grant it with `rockgate acls add`."
 _ADVICE: Final = {
     "TOPIC_ALREADY_EXISTS": "Use --if-not-exists to ignore existing topics.",
     "UNKNOWN_TOPIC_OR_PARTITION": "List topics with `rockgate topics list`.",
@@ -41,6 +42,19 @@ _ADVICE: Final = {
     "GROUP_SUBSCRIBED_TO_TOPIC": "Stop the members that read the topic first.",
     "INVALID_REPLICATION_FACTOR": "Omit --replication-factor to use the server's default.",
     "INVALID_CONFIG": "List known configs with `rockgate configs describe --all --docs`.",
+    "SECURITY_DISABLED": "The server authorizes if a listener has authentication, or with"
+    " security.authorization=on.",
+    "UNSUPPORTED_SASL_MECHANISM": "Set sasl.mechanism to one of them.",
+    "ILLEGAL_SASL_STATE": "The listener has no login: use security.protocol PLAINTEXT or SSL.",
+    **dict.fromkeys(
+        (
+            "TOPIC_AUTHORIZATION_FAILED",
+            "GROUP_AUTHORIZATION_FAILED",
+            "CLUSTER_AUTHORIZATION_FAILED",
+            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+        ),
+        _GRANT,
+    ),
     "MESSAGE_TOO_LARGE": "The limit is the topic's max.message.bytes.",
 }
 
@@ -119,7 +133,21 @@ def echo_error(error: ClientError) -> None:
         advice = _ADVICE.get(name(error.code), "")
     elif isinstance(error, Unreachable):
         advice = error.advice
+    elif isinstance(error, Declined) and error.code == ResponseCode.NO_PERMISSION:
+        advice = _advice_of_denial(error.message or "")
     say(f"rockgate: {error}" + (f" {advice}" if advice else ""), err=True)
+
+
+def _advice_of_denial(remark: str) -> str:
+    """What to do about RocketMQ's one code for every denial; its listener says which one it is."""
+    if remark.startswith("check signature"):
+        return "Check the user name and the password."
+    if remark.startswith("username cannot be null"):
+        return (
+            "The listener demands a login: give --username, or a file with --client-config or"
+            " ROCKGATE_CLIENT_CONFIG."
+        )
+    return _GRANT if "has no permission" in remark else ""
 
 
 def note(text: str) -> None:

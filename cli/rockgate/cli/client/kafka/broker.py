@@ -1,12 +1,26 @@
-"""One broker: dialled on first use, with the newest version of each API that both sides know."""
+"""One broker: dialled on first use, with the newest version of each API that both sides know.
+
+With a `Login` each connection is logged in before it is used, and again before its session ends.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
+from ssl import SSLContext
 from struct import Struct
 from typing import Any, Final, TypeVar
 
-from rockgate.cli.client.kafka.errors import NotKafka, NotServed, Refused, Unreachable, Unusable
+from rockgate.cli.client.kafka.errors import (
+    NotAdmitted,
+    NotKafka,
+    NotServed,
+    Refused,
+    TlsFailed,
+    Unreachable,
+    Unusable,
+)
 from rockgate.cli.client.kafka.link import Link
+from rockgate.cli.client.kafka.login import Login
 from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import Response
@@ -18,13 +32,15 @@ from rockgate.protocol.kafka.messages.api_versions import (
 )
 from rockgate.protocol.kafka.schema import declaration_of, decode, encode_buffers
 from rockgate.protocol.kafka.versions import NO_VERSIONS, Versions
-from rockgate.sdk.client.peer_errors import cannot_connect
+from rockgate.sdk.client.peer_errors import cannot_connect, is_tls_failure
 
 T = TypeVar("T")
 Dial = Callable[[Callable[[], Link], Address], Awaitable[Link]]
 
 MEMORY_FACTOR: Final = 40
 """Objects take more than their bytes; a server that was chosen by hand may send many."""
+SESSION_PART: Final = 0.85
+"""The part of a session's lifetime after which a client logs in again."""
 _ERROR: Final = Struct(">h")
 SOFTWARE: Final = "rockgate-cli"
 
@@ -36,16 +52,37 @@ async def dial_tcp(make: Callable[[], Link], address: Address) -> Link:
     return link
 
 
+def dial_tls(context: SSLContext) -> Dial:
+    """Open a TLS connection; the context says whom to trust."""
+
+    async def dial(make: Callable[[], Link], address: Address) -> Link:
+        loop = asyncio.get_running_loop()
+        _, link = await loop.create_connection(make, address.host, address.port, ssl=context)
+        return link
+
+    return dial
+
+
 class Broker:
     """One broker at one address. A connection that was lost is made again by the next request."""
 
     def __init__(
-        self, address: Address, *, client_id: str, timeout_s: float, dial: Dial = dial_tcp
+        self,
+        address: Address,
+        *,
+        client_id: str,
+        timeout_s: float,
+        dial: Dial = dial_tcp,
+        login: Login | None = None,
     ) -> None:
         self.address = address
         self._client_id = client_id
         self._timeout_s = timeout_s
         self._dial = dial
+        self._login = login
+        self._login_again_at: float | None = None
+        self._was_admitted = False
+        """Whether a request that needs a login, where the server demands one, was answered."""
         self._link: Link | None = None
         self._opening = asyncio.Lock()
         self._served: dict[int, Versions] = {}
@@ -57,6 +94,9 @@ class Broker:
         async with self._opening:
             if self._link is None or self._link.is_lost:
                 self._link = await self._open()
+            elif self._is_login_due():
+                # Under the lock: no other request may come between the steps.
+                await self._log_in(self._link)
             return self._link
 
     async def ask(
@@ -66,9 +106,14 @@ class Broker:
         link = await self.connect()
         key = _key_of(request)
         version = self.version_of(key, version_max)
-        response = await self._answer(
-            link.ask(key, version, [*encode_buffers(request, version)]), self._timeout_s + wait_s
-        )
+        sent = link.ask(key, version, [*encode_buffers(request, version)])
+        try:
+            response = await self._answer(sent, self._timeout_s + wait_s)
+        except Unreachable as error:
+            if self._login is None and link.is_lost and not self._was_admitted:
+                raise NotAdmitted(str(error)) from None
+            raise
+        self._was_admitted = True
         return self._read(answer, version, response)
 
     async def send_oneway(self, request: Any, *, version_max: int | None = None) -> None:
@@ -109,6 +154,11 @@ class Broker:
         if self._link is not None:
             self._link.close()
 
+    async def ended(self) -> None:
+        """Wait until the connection is closed."""
+        if self._link is not None:
+            await self._link.ended()
+
     # Private
 
     def _common(self, key: ApiKey) -> Versions:
@@ -125,13 +175,15 @@ class Broker:
                 f"Connecting to {self.address} timed out after {self._timeout_s:g} s"
             ) from None
         except OSError as error:
-            raise Unreachable(
-                cannot_connect(self.address.host, str(self.address), error)
-            ) from error
+            kind = TlsFailed if is_tls_failure(error) else Unreachable
+            raise kind(cannot_connect(self.address.host, str(self.address), error)) from error
         try:
             await self._agree(link)
+            await self._log_in(link)
         except BaseException:
             link.close()
+            # No one else knows of this connection, so its end is waited for here.
+            await link.ended()
             raise
         return link
 
@@ -156,6 +208,24 @@ class Broker:
         if answer.error_code:
             raise Refused(answer.error_code, what=f"ApiVersions of {self.address}")
         self.finalized = {each.name: each.max_version_level for each in answer.finalized_features}
+
+    def _is_login_due(self) -> bool:
+        at = self._login_again_at
+        return at is not None and asyncio.get_running_loop().time() >= at
+
+    async def _log_in(self, link: Link) -> None:
+        """Log in, if that is wanted; LoginRefused ends it."""
+        if self._login is None:
+            return
+        began = asyncio.get_running_loop().time()
+        seconds = await self._login.run(partial(self._ask_on, link), str(self.address))
+        self._login_again_at = None if seconds is None else began + seconds * SESSION_PART
+
+    async def _ask_on(self, link: Link, request: Any, answer: type[T]) -> T:
+        key = _key_of(request)
+        version = self.version_of(key)
+        sent = link.ask(key, version, [*encode_buffers(request, version)])
+        return self._read(answer, version, await self._answer(sent, self._timeout_s))
 
     async def _first_answer(self, future: asyncio.Future[Response]) -> Response:
         try:

@@ -11,7 +11,8 @@ from enum import IntEnum
 from typing import Final, Self, TypeVar
 
 from rockgate.cli.client.kafka.broker import Broker, Dial, dial_tcp
-from rockgate.cli.client.kafka.errors import ClientError, NotKafka, Refused, Unreachable, Unusable
+from rockgate.cli.client.kafka.errors import ClientError, Refused, Unreachable, Unusable
+from rockgate.cli.client.kafka.login import Login
 from rockgate.cli.client.kafka.view import NO_NODE, Place, Topic, View, view_of
 from rockgate.gateway.net.address import Address
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -73,11 +74,13 @@ class Cluster:
         timeout_s: float = TIMEOUT_S,
         client_id: str = CLIENT_ID,
         dial: Dial = dial_tcp,
+        login: Login | None = None,
     ) -> None:
         self.timeout_s = timeout_s
         self._seeds = tuple(seeds)
         self._client_id = client_id
         self._dial = dial
+        self._login = login
         # The response to a join is delayed for seconds, so joins have their own connection.
         self._brokers: dict[tuple[Address, str], Broker] = {}
         self._first: Broker | None = None
@@ -89,6 +92,7 @@ class Cluster:
     async def __aexit__(self, *_: object) -> None:
         for broker in self._brokers.values():
             broker.close()
+        await asyncio.gather(*(broker.ended() for broker in self._brokers.values()))
         # Transports close in the loop's next turn, which the end of a command would not grant.
         await asyncio.sleep(0)
 
@@ -98,7 +102,7 @@ class Cluster:
         """A reachable broker: the last one used, a seed, or one from its metadata."""
         candidates = [self._first] if self._first else []
         candidates += [self._broker(each) for each in (*self._seeds, *self._nodes.values())]
-        failures: dict[str, ClientError] = {}
+        failures: dict[str, Unreachable] = {}
         for broker in candidates:
             if str(broker.address) in failures:
                 continue
@@ -109,8 +113,8 @@ class Cluster:
             else:
                 self._first = broker
                 return broker
-        is_other = all(isinstance(each, NotKafka) for each in failures.values())
-        kind = NotKafka if is_other else Unreachable
+        kinds = {type(each) for each in failures.values()}
+        kind = kinds.pop() if len(kinds) == 1 else Unreachable
         raise kind(" ".join(str(each) for each in failures.values()))
 
     async def metadata(
@@ -243,7 +247,11 @@ class Cluster:
         key = (address, use)
         if key not in self._brokers:
             self._brokers[key] = Broker(
-                address, client_id=self._client_id, timeout_s=self.timeout_s, dial=self._dial
+                address,
+                client_id=self._client_id,
+                timeout_s=self.timeout_s,
+                dial=self._dial,
+                login=self._login,
             )
         return self._brokers[key]
 

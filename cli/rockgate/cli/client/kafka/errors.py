@@ -3,10 +3,13 @@
 ClientError
 ├── Unreachable     no server responds there, or not in time: exit status 3
 │   ├── NotKafka            something else than Kafka answers there
+│   ├── NotAdmitted         it closed the connection at the first request: it may want a login
+│   ├── TlsFailed           no TLS connection: a certificate was refused, or there is no TLS
 │   └── BrokerUnreachable     no answer at RocketMQ's listener
 │       └── NotRocketMQ     something else than RocketMQ answers there
 ├── NotServed       the server lacks an API, or every version of it that we know: status 1
 ├── Refused         the server answered with an error code of Kafka's: status 1
+│   └── LoginRefused        the user name or the password is wrong, or the mechanism is not enabled
 ├── Declined        the server answered with a code of RocketMQ's: status 1
 ├── Missed          it does not exist, or was over before: status 1
 └── Unusable        what the server sent, or what the user gave, cannot be used: status 1
@@ -36,7 +39,29 @@ class Unreachable(ClientError):
 class NotKafka(Unreachable):
     """A server responds, but does not speak Kafka's protocol."""
 
-    advice = "Set the Kafka port with --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER."
+    advice = (
+        "Set the Kafka port with --bootstrap-server or ROCKGATE_BOOTSTRAP_SERVER; if it requires"
+        " TLS, set security.protocol in the file of --client-config."
+    )
+
+
+class NotAdmitted(Unreachable):
+    """The server ended the connection at the first request after ApiVersions."""
+
+    advice = (
+        "If the server demands a login, give --username, or a file with --client-config or"
+        " ROCKGATE_CLIENT_CONFIG."
+    )
+
+
+class TlsFailed(Unreachable):
+    """No TLS connection; the text says what to do."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.advice = ""
+        if "Trust the authority" in text:
+            self.advice = "Set ssl.truststore.location in the file of --client-config."
 
 
 class BrokerUnreachable(Unreachable):
@@ -50,7 +75,10 @@ class BrokerUnreachable(Unreachable):
 class NotRocketMQ(BrokerUnreachable):
     """A server responds, but does not speak RocketMQ's protocol."""
 
-    advice = "Set the RocketMQ port with --broker or ROCKGATE_BROKER."
+    advice = (
+        "Set the RocketMQ port with --broker or ROCKGATE_BROKER; if it requires TLS, set"
+        " rocketmq.tls.enable=true in the file of --client-config."
+    )
 
 
 class NotServed(ClientError):
@@ -79,6 +107,10 @@ class Refused(ClientError):
     def at(self, place: tuple[str, int]) -> "Refused":
         """The same error, about a partition of a topic."""
         return self.about(f"topic {place[0]} partition {place[1]}")
+
+
+class LoginRefused(Refused):
+    """The server did not let this client in."""
 
 
 def _is_named(what: str, reason: str) -> bool:

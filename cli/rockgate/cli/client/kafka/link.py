@@ -12,8 +12,10 @@ from rockgate.cli.client.kafka.errors import NotKafka, Unreachable
 from rockgate.protocol.kafka.connection import Buffer, ClientConnection, Response
 from rockgate.protocol.kafka.errors import ProtocolError
 from rockgate.protocol.kafka.keys import ApiKey
-from rockgate.sdk.client.peer_errors import FIRST_BYTES, not_a_port
+from rockgate.sdk.client.peer_errors import FIRST_BYTES, closed_because, not_a_port
 
+CLOSE_S: Final = 0.5
+"""How long closing waits for the peer to end TLS."""
 ANSWER_BYTES_MAX: Final = 512 << 20
 """More than any response to this client; a peer that announces more does not speak Kafka."""
 
@@ -29,6 +31,8 @@ class Link(asyncio.Protocol):
         self._lost: Unreachable | None = None
         self._first: bytes | None = b""
         """The first bytes of the peer, until it responds."""
+        self._has_tls = False
+        self._gone = asyncio.Event()
         self._may_write = asyncio.Event()
         self._may_write.set()
 
@@ -37,6 +41,7 @@ class Link(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport; nothing is sent before the first request."""
         self._transport = cast(asyncio.Transport, transport)
+        self._has_tls = transport.get_extra_info("sslcontext") is not None
 
     def data_received(self, data: bytes) -> None:
         """Pass every answer that `data` completes to its waiter."""
@@ -55,7 +60,8 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Notify all waiters."""
-        why = "closed the connection" + (f": {error}" if error else "")
+        self._gone.set()
+        why = closed_because(error)
         self._fail_unrecognized(why, why)
 
     def pause_writing(self) -> None:
@@ -93,6 +99,17 @@ class Link(asyncio.Protocol):
     def close(self) -> None:
         """End the connection."""
         self._fail(f"The connection to {self._peer} is closed")
+
+    async def ended(self) -> None:
+        """Wait until a connection with TLS has said so; others are closed in the loop's turn."""
+        transport = self._transport
+        if transport is None or not self._has_tls:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await self._gone.wait()
+        except TimeoutError:
+            transport.abort()
 
     # Private
 

@@ -7,6 +7,7 @@ rockgate answers them with REQUEST_CODE_NOT_SUPPORTED, which becomes NotServed.
 from __future__ import annotations
 
 import logging
+from ssl import SSLContext
 from typing import Final, NoReturn, Self, TypeVar
 
 import msgspec
@@ -16,6 +17,8 @@ from rockgate.cli.client.kafka.errors import (
     Declined,
     NotRocketMQ,
     NotServed,
+    TlsFailed,
+    Unreachable,
     Unusable,
 )
 from rockgate.gateway.net.address import Address
@@ -23,7 +26,8 @@ from rockgate.protocol.remoting import headers
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode, request_name
 from rockgate.protocol.remoting.command import Buffer, Command
 from rockgate.sdk import errors as sdk
-from rockgate.sdk.client.connection import Link, LinkSettings
+from rockgate.sdk.client.connection import Link, LinkSettings, dial_tcp, dial_tls
+from rockgate.sdk.credentials import Credentials, Signing
 
 T = TypeVar("T")
 
@@ -37,7 +41,15 @@ logging.getLogger("rockgate.sdk").addHandler(logging.NullHandler())
 class RemotingConnection:
     """The connection to `address`. Once it has failed, it fails with the same reason."""
 
-    def __init__(self, address: Address, *, timeout_s: float) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        timeout_s: float,
+        tls: SSLContext | None = None,
+        credentials: Credentials | None = None,
+    ) -> None:
+        """With `credentials` every request is signed."""
         self.address = address
         self._timeout_s = timeout_s
         settings = LinkSettings(
@@ -45,8 +57,14 @@ class RemotingConnection:
             dial_timeout_s=timeout_s + 1,
             frame_bytes_max=RESPONSE_BYTES_MAX,
         )
-        self._link = Link(str(address), settings=settings)
-        self._failure: BrokerUnreachable | None = None
+        self._link = Link(
+            str(address),
+            settings=settings,
+            dial=dial_tcp if tls is None else dial_tls(tls),
+            hooks=() if credentials is None else (Signing(credentials),),
+        )
+        self.is_encrypted = tls is not None
+        self._failure: Unreachable | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,6 +124,10 @@ class RemotingConnection:
             self._fail(error)
 
     def _fail(self, error: sdk.Unreachable) -> NoReturn:
-        kind = NotRocketMQ if isinstance(error, sdk.NotRocketMQ) else BrokerUnreachable
+        kind: type[Unreachable] = BrokerUnreachable
+        if isinstance(error, sdk.TlsFailed):
+            kind = TlsFailed
+        elif isinstance(error, sdk.NotRocketMQ):
+            kind = NotRocketMQ
         self._failure = kind(str(error))
         raise self._failure from error

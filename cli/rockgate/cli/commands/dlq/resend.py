@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,10 +11,8 @@ from rockgate.cli.commands.dlq import filters
 from rockgate.cli.text.echo import say
 
 if TYPE_CHECKING:
-    from rockgate.cli.client.kafka.errors import ClientError
-    from rockgate.cli.client.remoting.connection import RemotingConnection
+    from rockgate.cli.admin.dead_letter_resends import Outcome
     from rockgate.cli.client.remoting.dead_letters import Filter, LetterId
-    from rockgate.protocol.remoting.bodies.admin import Resend
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -27,14 +25,6 @@ rockgate dlq resend --group billing --all --yes
 
 rockgate dlq resend billing/0/17 --to orders-fixed --again
 """
-
-
-class Outcome(NamedTuple):
-    """The outcome of one dead letter."""
-
-    id: LetterId
-    resend: Resend | None
-    error: ClientError | None = None
 
 
 Group = Annotated[
@@ -80,6 +70,7 @@ def resend(
     Each is resent once, even if the command is repeated or interrupted; --again resends it. The
     dead letter stays in its queue. Asks for confirmation on a terminal.
     """
+    from rockgate.cli.admin import dead_letter_resends as resends
     from rockgate.cli.client.remoting import dead_letters as wire
     from rockgate.cli.text.values import plural
 
@@ -89,7 +80,7 @@ def resend(
     if group is not None:
         name = wire.group_of(group)
         named = runner.run_remoting(
-            lambda remoting: _matching(remoting, name, wanted, is_again=again),
+            lambda remoting: resends.matching(remoting, name, wanted, is_again=again),
             broker=broker,
             server=bootstrap_server,
             timeout=timeout,
@@ -101,7 +92,9 @@ def resend(
     done: list[Outcome] = []
     if named:
         runner.run_remoting(
-            lambda remoting: _resend(remoting, named, to, done, is_again=again, is_dry_run=dry_run),
+            lambda remoting: resends.resend(
+                remoting, named, to, done, is_again=again, is_dry_run=dry_run
+            ),
             broker=broker,
             server=bootstrap_server,
             timeout=timeout,
@@ -126,46 +119,6 @@ def _check(named: list[LetterId], group: str | None, wanted: Filter, *, is_all: 
         runner.usage(
             "--group requires --all or a filter: --topic, --key, --reason, --since, --until."
         )
-
-
-async def _matching(
-    remoting: RemotingConnection, group: str, wanted: Filter, *, is_again: bool
-) -> list[LetterId]:
-    from rockgate.cli.client.remoting import dead_letters as wire
-
-    return [
-        wire.id_of(letter)
-        for queue in await wire.queues(remoting, group)
-        async for letter in wire.read(remoting, queue, wanted)
-        if is_again or not letter.is_resent
-    ]
-
-
-async def _resend(
-    remoting: RemotingConnection,
-    named: list[LetterId],
-    to: str | None,
-    done: list[Outcome],
-    *,
-    is_again: bool,
-    is_dry_run: bool,
-) -> None:
-    """Send each; `done` grows meanwhile, so that an interrupted run can report it."""
-    from rockgate.cli.client.kafka.errors import Declined, Missed
-    from rockgate.cli.client.remoting import dead_letters as wire
-
-    for id_ in named:
-        try:
-            answer = await wire.resend(
-                remoting, id_, to=to, is_again=is_again, is_dry_run=is_dry_run
-            )
-        except Declined as no:
-            done.append(Outcome(id_, None, Declined(no.code, no.message, what=str(id_))))
-            continue
-        missed = None
-        if not answer.is_resent:
-            missed = Missed(str(id_), "already resent. Use --again to resend it")
-        done.append(Outcome(id_, answer, missed))
 
 
 def _fields(each: Outcome, *, is_dry_run: bool) -> dict[str, Any]:

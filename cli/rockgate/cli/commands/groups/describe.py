@@ -10,11 +10,11 @@ from rockgate.cli.app import completion, runner
 from rockgate.cli.text.echo import say
 
 if TYPE_CHECKING:
+    from rockgate.cli.admin.group_status import GroupStatus
     from rockgate.cli.client.admin.groups import Group
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.remoting.connection import RemotingConnection
-    from rockgate.cli.commands.groups.status import GroupStatus
 
 Groups = Annotated[
     list[str],
@@ -122,6 +122,8 @@ def describe(
     json: runner.Json = False,
 ) -> None:
     """Describe groups: state, lag per partition, members and assignments."""
+    from rockgate.cli.commands.groups.status import status_fields
+
     found, errors = _statuses(groups, broker, bootstrap_server, timeout, is_json=json)
 
     def show() -> None:
@@ -130,7 +132,7 @@ def describe(
                 say()
             _show(each)
 
-    runner.finish({"groups": [x.fields() for x in found]}, errors, is_json=json, show=show)
+    runner.finish({"groups": [status_fields(x) for x in found]}, errors, is_json=json, show=show)
 
 
 def lag(
@@ -230,7 +232,7 @@ def state(
 def _statuses(
     names: list[str], broker: str | None, server: str, timeout: str, *, is_json: bool
 ) -> tuple[list[GroupStatus], list[ClientError]]:
-    from rockgate.cli.commands.groups import status
+    from rockgate.cli.admin import group_status as status
 
     async def work(
         cluster: Cluster, remoting: RemotingConnection
@@ -243,9 +245,9 @@ def _statuses(
 def _groups(
     names: list[str], server: str, timeout: str, *, is_json: bool
 ) -> tuple[list[Group], list[ClientError]]:
+    from rockgate.cli.admin.group_status import named
     from rockgate.cli.client.admin import groups
     from rockgate.cli.client.kafka.errors import Refused
-    from rockgate.cli.commands.groups.status import named
 
     async def work(cluster: Cluster) -> tuple[list[Group], list[ClientError]]:
         found: list[Group] = []

@@ -16,8 +16,6 @@ An offset outside the log is moved to its nearer end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -27,9 +25,8 @@ from rockgate.cli.app import completion, runner
 from rockgate.cli.text.echo import say
 
 if TYPE_CHECKING:
-    from rockgate.cli.client.admin.offsets import Bounds
+    from rockgate.cli.admin.offset_resets import How, Move
     from rockgate.cli.client.kafka.cluster import Cluster
-    from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.kafka.view import Place
 
 FILE_BYTES_MAX: Final = 64 << 20
@@ -47,27 +44,6 @@ rockgate groups reset-offsets billing --all-topics --to-current --export > offse
 
 rockgate groups reset-offsets billing --from-file offsets.csv --execute
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """One partition's offset before and after the reset."""
-
-    place: Place
-    old: int | None
-    new: int
-    end: int
-
-    def fields(self) -> dict[str, Any]:
-        """As programs see it."""
-        return {
-            "topic": self.place[0],
-            "partition": self.place[1],
-            "old_offset": self.old,
-            "new_offset": self.new,
-            "end_offset": self.end,
-            "new_lag": self.end - self.new,
-        }
 
 
 Group = Annotated[str, typer.Argument(metavar="GROUP", autocompletion=completion.groups)]
@@ -124,6 +100,9 @@ def reset_offsets(
 
     As in Kafka, the group must have no members: they would continue from their own positions.
     """
+    from rockgate.cli.admin import offset_resets
+    from rockgate.cli.text import values
+
     how = _how(
         to_earliest=to_earliest,
         to_latest=to_latest,
@@ -142,11 +121,13 @@ def reset_offsets(
     elif bool(topic) == all_topics:
         runner.usage("Give either --topic TOPIC (repeatable) or --all-topics.")
 
+    wanted = runner.checked("--topic", values.topic_partitions, topic or ())
+
     def run(cluster: Cluster) -> Any:
-        return _reset(cluster, group, topic or [], how, is_executed=execute)
+        return offset_resets.reset(cluster, group, wanted, how, is_executed=execute)
 
     moves, errors = runner.run(run, server=bootstrap_server, timeout=timeout, is_json=json)
-    rows = [move.fields() for move in moves]
+    rows = [_fields(move) for move in moves]
     runner.finish(
         {"group": group, "is_executed": execute and not errors, "offsets": rows},
         errors,
@@ -155,16 +136,9 @@ def reset_offsets(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class How:
-    """One of the ways of the module's table, and its value."""
-
-    way: str
-    value: Any
-
-
 def _how(**given: Any) -> How:
     """The one target that the options name."""
+    from rockgate.cli.admin.offset_resets import How
     from rockgate.cli.text import values
 
     chosen = [name for name, value in given.items() if value is not None and value is not False]
@@ -208,113 +182,16 @@ def read_file(path: Path) -> dict[Place, int]:
     return found
 
 
-async def _reset(
-    cluster: Cluster, group: str, topics: list[str], how: How, *, is_executed: bool
-) -> tuple[list[Move], list[ClientError]]:
-    from rockgate.cli.client.admin import committed
-    from rockgate.cli.client.admin.offsets import bounds
-    from rockgate.cli.client.kafka.errors import Refused
-    from rockgate.cli.text import values
-
-    await _refuse_active(cluster, group)
-    old = await committed.fetch(cluster, group)
-    if isinstance(how.value, dict):
-        places = list(how.value)
-        await cluster.topics(list(dict.fromkeys(name for name, _ in places)))
-    elif topics:
-        from rockgate.cli.commands.topics.offsets import chosen
-
-        wanted = runner.checked("--topic", values.topic_partitions, topics)
-        places = await chosen(cluster, wanted)
-    else:
-        places = list(old)
-    errors: list[ClientError] = []
-    limits: dict[Place, Bounds] = {}
-    for place, found in (await bounds(cluster, sorted(places))).items():
-        if isinstance(found, Refused):
-            errors.append(found.at(place))
-        else:
-            limits[place] = found
-    new = await _targets(cluster, how, old, limits, errors)
-    moves = [
-        Move(
-            place=place,
-            old=old.get(place),
-            new=min(max(offset, limits[place].start), limits[place].end),
-            end=limits[place].end,
-        )
-        for place, offset in new.items()
-    ]
-    if is_executed and moves and not errors:
-        offsets = {move.place: move.new for move in moves}
-        done = await committed.commit(cluster, group, offsets)
-        errors += [error for error in done.values() if error is not None][:1]
-    return moves, errors
-
-
-async def _refuse_active(cluster: Cluster, group: str) -> None:
-    """A group with members cannot be reset; one that does not exist yet may be given offsets."""
-    from rockgate.cli.client.admin import groups
-    from rockgate.cli.client.kafka.errors import Refused
-    from rockgate.cli.text.values import plural
-    from rockgate.protocol.kafka.errors import ErrorCode
-
-    try:
-        found = await groups.describe(cluster, group)
-    except Refused as error:
-        if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
-            raise
-        return
-    if found.is_active:
-        raise Refused(
-            ErrorCode.NON_EMPTY_GROUP,
-            "offsets can only be reset while the group has no members;"
-            f" it is {found.state} with {plural(len(found.members), 'member')}",
-            what=f"group {group}",
-        )
-
-
-async def _targets(
-    cluster: Cluster,
-    how: How,
-    old: Mapping[Place, int],
-    limits: Mapping[Place, Bounds],
-    errors: list[ClientError],
-) -> dict[Place, int]:
-    """The new offset of each partition; a partition without one is added to `errors`."""
-    from rockgate.cli.client.admin.offsets import list_offsets
-    from rockgate.cli.client.kafka.errors import Refused, Unusable
-
-    match how.way:
-        case "to_earliest":
-            return {place: each.start for place, each in limits.items()}
-        case "to_latest":
-            return {place: each.end for place, each in limits.items()}
-        case "to_current":
-            return {place: old.get(place, each.end) for place, each in limits.items()}
-        case "to_offset":
-            return dict.fromkeys(limits, how.value)
-        case "from_file":
-            return {place: how.value[place] for place in limits}
-        case "shift_by":
-            missing = [place for place in limits if place not in old]
-            errors += [
-                Unusable(f"Topic {t} partition {p} has no committed offset to shift")
-                for t, p in missing
-            ]
-            return {place: old[place] + how.value for place in limits if place in old}
-    time_ms = how.value
-    if how.way == "by_duration":
-        from time import time
-
-        time_ms = int(time() * 1000) - how.value
-    new: dict[Place, int] = {}
-    for place, found in (await list_offsets(cluster, dict.fromkeys(limits, time_ms))).items():
-        if isinstance(found, Refused):
-            errors.append(found.at(place))
-        else:
-            new[place] = found.offset if found.offset >= 0 else limits[place].end
-    return new
+def _fields(move: Move) -> dict[str, Any]:
+    """As programs see it."""
+    return {
+        "topic": move.place[0],
+        "partition": move.place[1],
+        "old_offset": move.old,
+        "new_offset": move.new,
+        "end_offset": move.end,
+        "new_lag": move.end - move.new,
+    }
 
 
 def _show(moves: list[Move], *, is_executed: bool, is_export: bool, has_errors: bool) -> None:

@@ -1,145 +1,37 @@
-"""A group's status: its state, its members, and its lag in each partition."""
+"""A group's status as programs see it: the JSON of `rockgate groups`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rockgate.cli.client.admin.groups import Group, GroupMember
-    from rockgate.cli.client.kafka.cluster import Cluster
-    from rockgate.cli.client.kafka.errors import ClientError
-    from rockgate.cli.client.kafka.view import Place
-    from rockgate.cli.client.remoting.connection import RemotingConnection
+    from rockgate.cli.admin.group_status import GroupStatus, PartitionLag
+    from rockgate.cli.client.admin.groups import Group
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionLag:
-    """One partition that the group reads or has committed; None where nothing is known."""
-
-    place: Place
-    committed: int | None
-    end: int | None
-    owner: GroupMember | None
-    empty: int = 0
-    """How many of the offsets between the two hold nothing that could be read."""
-
-    @property
-    def offset_lag(self) -> int | None:
-        """The distance to the end in offsets; a commit beyond the end is no lag."""
-        if self.committed is None or self.end is None:
-            return None
-        return max(0, self.end - self.committed)
-
-    @property
-    def lag(self) -> int | None:
-        """How many records are still to be read."""
-        return None if self.offset_lag is None else max(0, self.offset_lag - self.empty)
-
-    def fields(self) -> dict[str, Any]:
-        """As programs see it."""
-        owner = self.owner
-        return {
-            "topic": self.place[0],
-            "partition": self.place[1],
-            "committed_offset": self.committed,
-            "end_offset": self.end,
-            "lag": self.lag,
-            "offset_lag": self.offset_lag,
-            "member_id": owner.member_id if owner else None,
-            "client_id": owner.client_id if owner else None,
-            "host": owner.host if owner else None,
-        }
+def status_fields(status: GroupStatus) -> dict[str, Any]:
+    """A group with its offsets."""
+    return {
+        **group_fields(status.group),
+        "lag": status.lag,
+        "offset_lag": status.offset_lag,
+        "offsets": [_line_fields(each) for each in status.lines],
+    }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupStatus:
-    """A group and its partitions."""
-
-    group: Group
-    lines: list[PartitionLag]
-
-    @property
-    def lag(self) -> int:
-        """Of all partitions whose lag is known."""
-        return sum(line.lag or 0 for line in self.lines)
-
-    @property
-    def offset_lag(self) -> int:
-        """The same in offsets, with those that hold nothing."""
-        return sum(line.offset_lag or 0 for line in self.lines)
-
-    def fields(self) -> dict[str, Any]:
-        """As programs see it."""
-        return {
-            **group_fields(self.group),
-            "lag": self.lag,
-            "offset_lag": self.offset_lag,
-            "offsets": [x.fields() for x in self.lines],
-        }
-
-
-async def status(cluster: Cluster, remoting: RemotingConnection, group_id: str) -> GroupStatus:
-    """One group with its offsets; Refused if there is none."""
-    from rockgate.cli.client.admin import committed, groups, offsets
-    from rockgate.cli.client.kafka.errors import Refused
-    from rockgate.cli.client.remoting import empty_offsets
-
-    group = await groups.describe(cluster, group_id)
-    owners = group.owners()
-    done = await committed.fetch(cluster, group_id)
-    places = sorted({*owners, *done})
-    ends = await offsets.list_offsets(cluster, dict.fromkeys(places, offsets.LATEST))
-    # A deleted topic has no end offset; its commit is still worth showing.
-    known = {place: end.offset for place, end in ends.items() if not isinstance(end, Refused)}
-    both = [place for place in places if place in known and place in done]
-    ranges = {place: (done[place], known[place]) for place in both}
-    empty = await empty_offsets.count(cluster, remoting, ranges)
-    lines = [
-        PartitionLag(
-            place=place,
-            committed=done.get(place),
-            end=known.get(place),
-            owner=owners.get(place),
-            empty=(empty or {}).get(place, 0),
-        )
-        for place in places
-    ]
-    return GroupStatus(group=group, lines=lines)
-
-
-async def statuses(
-    cluster: Cluster, remoting: RemotingConnection, group_ids: list[str]
-) -> tuple[list[GroupStatus], list[ClientError]]:
-    """Many groups one after the other; those that are not there are errors."""
-    from rockgate.cli.client.kafka.errors import Refused
-
-    found: list[GroupStatus] = []
-    errors: list[ClientError] = []
-    for group_id in group_ids:
-        try:
-            found.append(await status(cluster, remoting, group_id))
-        except Refused as error:
-            errors.append(error)
-    return found, errors
-
-
-async def named(cluster: Cluster, names: list[str]) -> list[str]:
-    """The groups that match names and patterns; all groups if there are none."""
-    from fnmatch import fnmatchcase
-
-    from rockgate.cli.client.admin import groups
-    from rockgate.cli.client.kafka.errors import Missed
-
-    if names and not any(set("*?[") & set(name) for name in names):
-        return list(dict.fromkeys(names))
-    known = [each.group_id for each in await groups.list_groups(cluster)]
-    matching = [each for each in known if not names or any(fnmatchcase(each, n) for n in names)]
-    if names and not matching:
-        raise Missed(
-            f"group {', '.join(names)}", "no match. List groups with `rockgate groups list`"
-        )
-    return matching
+def _line_fields(line: PartitionLag) -> dict[str, Any]:
+    owner = line.owner
+    return {
+        "topic": line.place[0],
+        "partition": line.place[1],
+        "committed_offset": line.committed,
+        "end_offset": line.end,
+        "lag": line.lag,
+        "offset_lag": line.offset_lag,
+        "member_id": owner.member_id if owner else None,
+        "client_id": owner.client_id if owner else None,
+        "host": owner.host if owner else None,
+    }
 
 
 def group_fields(group: Group) -> dict[str, Any]:

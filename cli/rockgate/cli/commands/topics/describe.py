@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,11 +10,8 @@ from rockgate.cli.app import completion, runner
 from rockgate.cli.text.echo import say
 
 if TYPE_CHECKING:
-    from rockgate.cli.client.admin.configs import Config
-    from rockgate.cli.client.admin.offsets import Bounds
-    from rockgate.cli.client.kafka.cluster import Cluster
-    from rockgate.cli.client.kafka.errors import ClientError
-    from rockgate.cli.client.kafka.view import Place, Topic
+    from rockgate.cli.admin.topic_details import Described
+    from rockgate.cli.client.kafka.view import Topic
 
 DESCRIBE_EXAMPLES = """
 [bold]Examples[/bold]
@@ -26,17 +22,6 @@ rockgate topics describe 'orders-*' --json
 
 rockgate topics describe --bootstrap-server kafka.example:9092
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """The full descriptions of some topics."""
-
-    topics: list[Topic]
-    bounds: dict[Place, Bounds]
-    sizes: dict[Place, int]
-    configs: dict[str, list[Config]]
-    errors: list[ClientError]
 
 
 def describe(
@@ -56,8 +41,10 @@ def describe(
 
     Without a name it describes all topics except internal ones.
     """
+    from rockgate.cli.admin.topic_details import described
+
     found = runner.run(
-        lambda cluster: _described(cluster, names or []),
+        lambda cluster: described(cluster, names or []),
         server=bootstrap_server,
         timeout=timeout,
         is_json=json,
@@ -71,65 +58,6 @@ def describe(
 
     rows = [_fields(topic, found) for topic in found.topics]
     runner.finish({"topics": rows}, found.errors, is_json=json, show=show)
-
-
-async def _described(cluster: Cluster, names: list[str]) -> Described:
-    from rockgate.cli.client.admin import configs, offsets
-    from rockgate.cli.client.admin import topics as wire
-    from rockgate.cli.client.kafka.errors import Refused
-
-    topics, errors = await _chosen(cluster, names)
-    places = [(topic.name, index) for topic in topics for index in topic.partitions]
-    bounds: dict[Place, Bounds] = {}
-    for place, found in (await offsets.bounds(cluster, places)).items():
-        if isinstance(found, Refused):
-            errors.append(found.at(place))
-        else:
-            bounds[place] = found
-    leaders = {
-        (topic.name, each.index): each.leader
-        for topic in topics
-        for each in topic.partitions.values()
-    }
-    directories = await wire.log_dirs(cluster, places) if places else None
-    resources = [configs.Resource(configs.ResourceType.TOPIC, topic.name) for topic in topics]
-    own: dict[str, list[Config]] = {}
-    described = await configs.describe(cluster, resources) if resources else {}
-    for resource, settings in described.items():
-        if isinstance(settings, Refused):
-            errors.append(settings)
-        else:
-            own[resource.name] = [each for each in settings if each.source == "topic"]
-    return Described(
-        topics=topics,
-        bounds=bounds,
-        sizes=wire.sizes_of(directories or (), leaders),
-        configs=own,
-        errors=errors,
-    )
-
-
-async def _chosen(cluster: Cluster, names: list[str]) -> tuple[list[Topic], list[ClientError]]:
-    """The topics that match the names and patterns; a plain name without a topic is an error."""
-    from fnmatch import fnmatchcase
-
-    from rockgate.cli.client.kafka.errors import Refused
-    from rockgate.protocol.kafka.errors import ErrorCode
-
-    errors: list[ClientError] = []
-    is_plain = bool(names) and not any(set("*?[") & set(name) for name in names)
-    view = await cluster.metadata(names if is_plain else None)
-    chosen: dict[str, Topic] = {}
-    for name in names:
-        matching = [t for t in view.topics.values() if fnmatchcase(t.name, name)]
-        good = {t.name: t for t in matching if not t.error_code}
-        chosen |= good
-        if not good:
-            code = next((t.error_code for t in matching), int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-            errors.append(Refused(code, what=f"topic {name}"))
-    if not names:
-        chosen = {t.name: t for t in view.topics.values() if not t.is_internal}
-    return list(chosen.values()), errors
 
 
 def _fields(topic: Topic, found: Described) -> dict[str, Any]:

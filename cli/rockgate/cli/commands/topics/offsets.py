@@ -55,6 +55,7 @@ def offsets(
     json: runner.Json = False,
 ) -> None:
     """Show the first and last offsets of partitions, or the offset at a time."""
+    from rockgate.cli.admin.partitions import chosen
     from rockgate.cli.client.admin import offsets as wire
     from rockgate.cli.client.kafka.errors import Refused
     from rockgate.cli.text import tables, values
@@ -116,6 +117,7 @@ def delete_records(
     json: runner.Json = False,
 ) -> None:
     """Delete the oldest records of partitions. Asks for confirmation on a terminal."""
+    from rockgate.cli.admin.partitions import chosen
     from rockgate.cli.client.admin import offsets as wire
     from rockgate.cli.client.kafka.errors import Refused
     from rockgate.cli.text import tables, values
@@ -158,16 +160,6 @@ def delete_records(
             [(row["topic"], row["partition"], row["start_offset"]) for row in rows],
         ),
     )
-
-
-async def chosen(cluster: Cluster, wanted: Any) -> list[Place]:
-    """The partitions that `TOPIC[:PARTITION,...]` arguments mean; topics must be there."""
-    topics = await cluster.topics(list(wanted))
-    return [
-        (name, index)
-        for name, indexes in wanted.items()
-        for index in (topics[name].partitions if indexes is None else indexes)
-    ]
 
 
 def _time(text: str) -> int:

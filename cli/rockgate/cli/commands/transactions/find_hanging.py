@@ -52,27 +52,14 @@ def find_hanging(
     json: runner.Json = False,
 ) -> None:
     """Find open transactions that no coordinator will complete."""
-    from time import time
-
-    from rockgate.cli.client.admin import transactions as wire
-    from rockgate.cli.client.kafka.errors import Refused
+    from rockgate.cli.admin import open_transactions
     from rockgate.cli.text import values
 
     wanted = runner.checked("--topic", values.topic_partitions, topic or ())
     open_ms = runner.checked("--open-longer-than", values.duration_ms, open_longer_than)
 
     async def work(cluster: Cluster) -> tuple[list[Hanging], list[Refused]]:
-        found = await wire.open_in(cluster, await _places(cluster, wanted))
-        refused = [each.at(place) for place, each in found.items() if isinstance(each, Refused)]
-        before_ms = int(time() * 1000) - open_ms
-        candidates = [
-            each
-            for opens in found.values()
-            if not isinstance(opens, Refused)
-            for each in opens
-            if each.last_ms <= before_ms
-        ]
-        return await wire.find_hanging(cluster, candidates), refused
+        return await open_transactions.hanging(cluster, await _places(cluster, wanted), open_ms)
 
     found, refused = runner.run(work, server=bootstrap_server, timeout=timeout, is_json=json)
     runner.finish(
@@ -156,7 +143,7 @@ async def _find_open(
 
 
 async def _places(cluster: Cluster, wanted: Any) -> list[Place]:
-    from rockgate.cli.commands.topics.offsets import chosen
+    from rockgate.cli.admin.partitions import chosen
 
     if wanted:
         return await chosen(cluster, wanted)

@@ -60,6 +60,7 @@ def list_(
     json: runner.Json = False,
 ) -> None:
     """List undecided half messages and open Kafka transactions, oldest first."""
+    from rockgate.cli.admin import open_transactions
     from rockgate.cli.client.kafka.errors import BrokerUnreachable, NotServed
     from rockgate.cli.client.remoting import halves as half_wire
     from rockgate.cli.text import values
@@ -81,7 +82,9 @@ def list_(
                 if kind == "half" or broker is not None:
                     raise
                 halves = error
-        open_ = [] if kind == "half" else await _kafka(cluster, open_ms, is_all=all_)
+        open_ = (
+            [] if kind == "half" else await open_transactions.listed(cluster, open_ms, is_all=all_)
+        )
         return halves, open_
 
     halves, found = runner.run_both(
@@ -94,26 +97,6 @@ def list_(
         "kafka_transactions": [names.transaction_fields(each) for each in found],
     }
     runner.finish(output, is_json=json, show=lambda: _show(kind, halves, found))
-
-
-async def _kafka(cluster: Cluster, open_ms: int, *, is_all: bool) -> list[Transaction]:
-    from time import time
-
-    from rockgate.cli.client.admin import transactions as wire
-    from rockgate.cli.client.kafka.errors import Refused
-
-    ids = await wire.list_ids(cluster, states=() if is_all else wire.OPEN_STATES)
-    described = (await wire.describe(cluster, ids)).values()
-    now_ms = int(time() * 1000)
-    matching = [
-        each
-        for each in described
-        # One that ended between the two questions is not listed.
-        if not isinstance(each, Refused)
-        and (is_all or each.is_open)
-        and (not open_ms or 0 <= each.start_ms <= now_ms - open_ms)
-    ]
-    return sorted(matching, key=lambda each: (each.start_ms < 0, each.start_ms, each.id))
 
 
 def show(
