@@ -24,8 +24,11 @@ def main() -> None:
     """Compile the locks, the server's first."""
     server, dev = "requirements/server.lock", "requirements/dev.lock"
     _compile(server, *PROJECT, "--extra", "server")
-    extras = [f"--extra={name}" for name in ("server", "pipeline", "pipeline-connect", "dev")]
+    extras = [
+        f"--extra={name}" for name in ("server", "pipeline", "pipeline-connect", "console", "dev")
+    ]
     _compile(dev, *PROJECT, *extras, "-c", server)
+    _compile("requirements/console.lock", *PROJECT, "--extra=server", "--extra=console", "-c", dev)
     _compile("requirements/spark-next.lock", "requirements/spark-next.in")
 
 

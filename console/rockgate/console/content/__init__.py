@@ -1,0 +1,1 @@
+"""Contents of messages as text: encodings recognised, fields masked, filters."""

@@ -1,0 +1,1 @@
+"""Who looks, and at what: connections of a user, their history, and logins."""

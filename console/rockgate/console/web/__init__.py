@@ -1,0 +1,1 @@
+"""What stands between browsers and pages: hosts, origins, headers, logins."""

@@ -1,0 +1,1 @@
+"""Parts of pages: the frame, tables, dialogs, and what loads by itself and retries."""
