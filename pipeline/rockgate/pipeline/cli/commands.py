@@ -18,7 +18,6 @@ from rockgate.pipeline.cli.examples import (
     RUN_EXAMPLES,
     STATS_EXAMPLES,
 )
-from rockgate.pipeline.cli.options import DEFAULT_BOOTSTRAP
 from rockgate.pipeline.cli.runner import reports_errors, run_job
 from rockgate.pipeline.spark.session import INSTALL_ADVICE
 
@@ -57,8 +56,9 @@ def archive(
     into: Annotated[str, typer.Option(metavar="PATH", help="Archive directory or URI.")],
     topic: options.TopicNames = None,
     pattern: options.Pattern = "",
-    bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
+    bootstrap: options.Bootstrap = "",
     kafka_option: options.KafkaOption = None,
+    client_config: options.ClientConfig = None,
     start: options.Start = "earliest",
     follow: options.Follow = False,
     every: options.Every = EVERY,
@@ -85,7 +85,7 @@ def archive(
 
     size = options.size(merge_bytes, "--merge-bytes")
     chosen = job.Options(
-        cluster=options.cluster(bootstrap, kafka_option),
+        cluster=options.cluster(bootstrap, kafka_option, client_config),
         topics=options.topics(topic, pattern),
         into=into,
         reading=options.reading(start, step, allow_data_loss),
@@ -122,8 +122,9 @@ def replay(
         str,
         typer.Option(metavar="TIME", help="Delay each record after it is written."),
     ] = "",
-    bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
+    bootstrap: options.Bootstrap = "",
     kafka_option: options.KafkaOption = None,
+    client_config: options.ClientConfig = None,
     step: options.StepRecords = REPLAY_STEP_RECORDS,
     checkpoint: options.Checkpoint = "",
     master: options.Master = None,
@@ -136,7 +137,7 @@ def replay(
     from rockgate.pipeline.spark.kafka import names_of
 
     chosen = job.Options(
-        cluster=options.cluster(bootstrap, kafka_option),
+        cluster=options.cluster(bootstrap, kafka_option, client_config),
         archive=archive,
         to=to,
         selection=job.Selection(
@@ -166,21 +167,18 @@ def mirror(
             metavar="HOST:PORT",
             envvar=options.BOOTSTRAP_VARIABLE,
             help="Target cluster.",
+            show_default=options.DEFAULT_BOOTSTRAP,
         ),
-    ] = DEFAULT_BOOTSTRAP,
+    ] = "",
     topic: options.TopicNames = None,
     pattern: options.Pattern = "",
     rename: Annotated[
         str, typer.Option(metavar="NAME", help="Name of topics at the target.")
     ] = "{topic}",
-    from_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Kafka client option for --from; repeatable."),
-    ] = None,
-    to_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Kafka client option for --to; repeatable."),
-    ] = None,
+    from_option: options.FromOption = None,
+    to_option: options.ToOption = None,
+    from_client_config: options.FromClientConfig = None,
+    to_client_config: options.ToClientConfig = None,
     start: Annotated[
         str,
         typer.Option(
@@ -204,11 +202,12 @@ def mirror(
 ) -> None:
     """Mirror topics to another Kafka cluster, with partitions, keys and headers."""
     from rockgate.pipeline.jobs import mirror as job
-    from rockgate.pipeline.spark.kafka import Cluster
 
     chosen = job.Options(
-        source=Cluster(bootstrap=source, options=options.pairs(from_option, "--from-option")),
-        target=Cluster(bootstrap=target, options=options.pairs(to_option, "--to-option")),
+        source=options.cluster(
+            source, from_option, from_client_config, flag="--from-option", environment={}
+        ),
+        target=options.cluster(target, to_option, to_client_config, flag="--to-option"),
         topics=options.topics(topic, pattern),
         checkpoint=checkpoint,
         to=rename,
@@ -244,8 +243,9 @@ def stats(
     report: Annotated[
         str, typer.Option(metavar="FILE", help="Write an HTML report with plots.")
     ] = "",
-    bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
+    bootstrap: options.Bootstrap = "",
     kafka_option: options.KafkaOption = None,
+    client_config: options.ClientConfig = None,
     start: options.Start = "earliest",
     follow: options.Follow = False,
     every: options.Every = EVERY,
@@ -261,7 +261,7 @@ def stats(
     from rockgate.pipeline.jobs import stats as job
 
     chosen = job.Options(
-        cluster=options.cluster(bootstrap, kafka_option),
+        cluster=options.cluster(bootstrap, kafka_option, client_config),
         topics=options.topics(topic, pattern),
         window=window,
         late=late,
@@ -304,8 +304,9 @@ def dead_letters(
             "--marks/--no-marks", help="With --resend: add the dead letter's id as a header."
         ),
     ] = True,
-    bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
+    bootstrap: options.Bootstrap = "",
     kafka_option: options.KafkaOption = None,
+    client_config: options.ClientConfig = None,
     step: options.StepRecords = DEAD_LETTERS_STEP_RECORDS,
     checkpoint: options.Checkpoint = "",
     master: options.Master = None,
@@ -317,7 +318,7 @@ def dead_letters(
     from rockgate.pipeline.jobs import deadletters as job
 
     chosen = job.Options(
-        cluster=options.cluster(bootstrap, kafka_option),
+        cluster=options.cluster(bootstrap, kafka_option, client_config),
         groups=tuple(group or ()),
         where=where,
         into=into,
@@ -341,8 +342,9 @@ def run(
         list[str],
         typer.Option("--in", metavar="TOPIC", help="Input topic; repeatable, in order."),
     ],
-    bootstrap: options.Bootstrap = DEFAULT_BOOTSTRAP,
+    bootstrap: options.Bootstrap = "",
     kafka_option: options.KafkaOption = None,
+    client_config: options.ClientConfig = None,
     start: options.Start = "earliest",
     follow: options.Follow = False,
     every: options.Every = EVERY,
@@ -357,7 +359,7 @@ def run(
     from rockgate.pipeline.jobs import run as job
 
     chosen = job.Options(
-        cluster=options.cluster(bootstrap, kafka_option),
+        cluster=options.cluster(bootstrap, kafka_option, client_config),
         function=function,
         inputs=tuple(inputs),
         output=into,

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rockgate.pipeline.cli.client_config import (
+    FILE_VARIABLE,
+    SERVERS,
+    client_options,
+    refuse_secret,
+)
 from rockgate.pipeline.errors import BadOption
 
 if TYPE_CHECKING:
@@ -30,6 +37,7 @@ Bootstrap = Annotated[
         metavar="HOST:PORT",
         envvar=BOOTSTRAP_VARIABLE,
         help="Bootstrap server: rockgate or any Kafka.",
+        show_default=DEFAULT_BOOTSTRAP,
     ),
 ]
 KafkaOption = Annotated[
@@ -37,8 +45,28 @@ KafkaOption = Annotated[
     typer.Option(
         "--kafka-option",
         metavar="NAME=VALUE",
-        help="Kafka client option, such as security.protocol=SSL; repeatable.",
+        help="Kafka client option, such as security.protocol=SSL; repeatable, not for secrets.",
     ),
+]
+CLIENT_CONFIG_HELP = "Properties of a Kafka client: servers, TLS and login."
+ClientConfig = Annotated[
+    str | None,
+    typer.Option("--client-config", metavar="FILE", envvar=FILE_VARIABLE, help=CLIENT_CONFIG_HELP),
+]
+FromOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Kafka client option for --from; repeatable."),
+]
+ToOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Kafka client option for --to; repeatable."),
+]
+FromClientConfig = Annotated[
+    str | None, typer.Option(metavar="FILE", help=f"For --from: {CLIENT_CONFIG_HELP}")
+]
+ToClientConfig = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", envvar=FILE_VARIABLE, help=f"For --to: {CLIENT_CONFIG_HELP}"),
 ]
 TopicNames = Annotated[
     list[str] | None,
@@ -92,15 +120,31 @@ def pairs(texts: Sequence[str] | None, flag: str) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not name or not equals:
             raise BadOption(f"Invalid {flag}: expected NAME=VALUE, got {text!r}.")
-        found[name.removeprefix("kafka.") if flag == "--kafka-option" else name] = value
+        if flag != "--conf":
+            name = name.removeprefix("kafka.")
+            refuse_secret(name, value, flag)
+        found[name] = value
     return found
 
 
-def cluster(bootstrap: str, texts: Sequence[str] | None) -> Cluster:
-    """The server that the options name."""
+def cluster(
+    bootstrap: str,
+    texts: Sequence[str] | None,
+    client_config: str | None = None,
+    *,
+    flag: str = "--kafka-option",
+    environment: Mapping[str, str] | None = None,
+) -> Cluster:
+    """The server that the options name; those of the command line go before the file's."""
     from rockgate.pipeline.spark.kafka import Cluster
 
-    return Cluster(bootstrap=bootstrap, options=pairs(texts, "--kafka-option"))
+    variables = os.environ if environment is None else environment
+    options = client_options(client_config, variables)
+    servers = options.pop(SERVERS, "")
+    return Cluster(
+        bootstrap=bootstrap or servers or DEFAULT_BOOTSTRAP,
+        options={**options, **pairs(texts, flag)},
+    )
 
 
 def topics(names: Sequence[str] | None, pattern: str = "") -> Topics:

@@ -35,7 +35,8 @@ class Cluster:
     """Where a Kafka server is, and how its clients are set up."""
 
     bootstrap: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Options of Kafka's own client; a login is among them."""
 
     def spark_options(self) -> dict[str, str]:
         """The options of the source and the sink."""

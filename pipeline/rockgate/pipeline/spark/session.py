@@ -21,6 +21,8 @@ JAVA_ADVICE = (
 )
 LOCAL_MASTER = "local[*]"
 # Set by spark-submit: the session's settings are then its business, the master above all.
+SECRET_NAMES = "(?i)secret|password|passphrase|token|access[.]?key|jaas|keystore[.]key|url"
+"""What options are called whose values Spark hides in plans, its log and its pages."""
 QUERY_LOGGERS = ("org.apache.spark.sql.execution.streaming.MicroBatchExecution",)
 SUBMITTED_VARIABLE = "PYSPARK_GATEWAY_PORT"
 
@@ -41,6 +43,9 @@ def settings(
         # Dates of folders and windows must not depend on where the driver runs.
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.showConsoleProgress": "false",
+        # Kafka's clients have their login in one option whose name does not tell.
+        "spark.redaction.regex": SECRET_NAMES,
+        "spark.sql.redaction.options.regex": SECRET_NAMES,
         **connector.configuration(spark, environ),
     }
     if master.startswith("local"):
