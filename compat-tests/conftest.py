@@ -1,12 +1,19 @@
 """Shared by the tests of all clients: the gates of tests/gates.py, and one server."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from bench.peers import KafkaPeer
 from tests.gates import java, pytest_collection_modifyitems, pytest_runtest_setup
 from tests.gateway.server import RunningServer
+
+if TYPE_CHECKING:
+    from behaviours.gateway_peer import GatewayPeer
+    from behaviours.secured_server import SecuredServer
 
 # So that a failing assert of a behaviour prints its values.
 pytest.register_assert_rewrite("behaviours")
@@ -23,21 +30,66 @@ def pytest_configure(config: pytest.Config) -> None:
 
 PEER_VARIABLE = "ROCKGATE_COMPAT_PEER"
 """With `kafka`, tests with a shared server run against Apache Kafka: do they match its behaviour?
+With `gateway` they run against a gateway to an Apache RocketMQ cluster.
 """
+
+PEER_SETTINGS = {
+    "num.partitions": "4",
+    "group.streams.min.heartbeat.interval.ms": "300",
+    "group.streams.heartbeat.interval.ms": "300",
+    "group.streams.min.session.timeout.ms": "8000",
+    "group.streams.session.timeout.ms": "8000",
+    "group.streams.initial.rebalance.delay.ms": "100",
+}
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer | KafkaPeer]:
+def server(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[RunningServer | KafkaPeer | GatewayPeer]:
     """One server for all; at the end it must stop cleanly, without a traceback."""
     if os.environ.get(PEER_VARIABLE) == "kafka":
-        with KafkaPeer(settings={"num.partitions": "4"}) as peer:
+        with KafkaPeer(settings=PEER_SETTINGS) as peer:
             yield peer
         return
+    if os.environ.get(PEER_VARIABLE) == "gateway":
+        from behaviours.gateway_peer import gateway_peer
+
+        with gateway_peer() as over_rocketmq:
+            yield over_rocketmq
+        return
     # The first members of a group wait for others: three seconds would be most of a test's time.
-    settings = ["group.initial.rebalance.delay.ms=100"]
+    # Members of the newer protocols beat as often as the server says.
+    settings = [
+        "group.initial.rebalance.delay.ms=100",
+        "group.consumer.heartbeat.interval.ms=300",
+        "group.consumer.session.timeout.ms=8000",
+        "group.streams.heartbeat.interval.ms=300",
+        "group.streams.session.timeout.ms=8000",
+        "group.streams.initial.rebalance.delay.ms=100",
+    ]
     with RunningServer(tmp_path_factory.mktemp("compat"), settings=settings) as running:
         yield running
         running.stop_cleanly()
+
+
+@pytest.fixture(autouse=True)
+def left_out_of_gateways(request: pytest.FixtureRequest) -> None:
+    """Skip what a gateway to a RocketMQ cluster has not, with the reason."""
+    if os.environ.get(PEER_VARIABLE) == "gateway":
+        from behaviours.gateway_peer import reason_of
+
+        if (reason := reason_of(request.node)) is not None:
+            pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredServer]:
+    """One with TLS, logins and grants for all; `rockgate` itself, whatever the peer is."""
+    from behaviours.secured_server import secured_server
+
+    with secured_server(tmp_path_factory.mktemp("secured")) as found:
+        yield found
 
 
 @pytest.fixture(autouse=True, scope="class")

@@ -32,12 +32,16 @@ from behaviours.library import (
     producer_options,
     received,
 )
+from behaviours.login import python_options
 from behaviours.reading import Reading
+from behaviours.securing import Securing
 from behaviours.surviving import Surviving
 from behaviours.transacting import Transacting
 from behaviours.writing import Writing
 
 T = TypeVar("T")
+NO_LOGIN = -1
+"""It tells in its log only why it cannot connect."""
 
 
 class _Loop:
@@ -87,16 +91,20 @@ class _Producer:
         await self._client.start()
 
     def send(self, topic: str, message: Message) -> _Promise:
-        future = self._loop.run(
-            self._client.send(
-                topic,
-                value=message.value,
-                key=message.key,
-                headers=list(message.headers),
-                partition=message.partition,
-                timestamp_ms=message.timestamp_ms,
+        try:
+            future = self._loop.run(
+                self._client.send(
+                    topic,
+                    value=message.value,
+                    key=message.key,
+                    headers=list(message.headers),
+                    partition=message.partition,
+                    timestamp_ms=message.timestamp_ms,
+                )
             )
-        )
+        except KafkaError as error:
+            # It asks for the topic before it takes a message.
+            raise Refused(error.errno, str(error)) from error
         return _Promise(self._loop, future)
 
     def flush(self) -> None:
@@ -187,11 +195,19 @@ class _Member(_Consumer):
 class _Admin:
     def __init__(self, bootstrap: str) -> None:
         self._loop = _Loop()
-        self._loop.run(self._start(bootstrap))
+        try:
+            self._loop.run(self._start(bootstrap))
+        except Refused:
+            self._loop.close()
+            raise
 
     async def _start(self, bootstrap: str) -> None:
-        self._client = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-        await self._client.start()
+        self._client = AIOKafkaAdminClient(bootstrap_servers=bootstrap, **python_options(bootstrap))
+        try:
+            await self._client.start()
+        except KafkaError as error:
+            await self._client.close()
+            raise Refused(NO_LOGIN, str(error)) from error
 
     def create(
         self, topic: str, partition_count: int, config: Mapping[str, str] | None = None
@@ -267,6 +283,8 @@ class AioKafka(LibraryDriver):
     opens_admin = _Admin
 
 
-class TestAioKafka(Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving):
+class TestAioKafka(
+    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving, Securing
+):
     driver = AioKafka()
     client = f"aiokafka {version('aiokafka')}"

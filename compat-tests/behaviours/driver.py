@@ -199,9 +199,11 @@ class Driver(Protocol):
         *,
         session_ms: int | None = None,
         instance: str | None = None,
+        protocol: str | None = None,
     ) -> Member:
         """A member; without `session_ms` its session has the client's default, and with `instance`
-        it is a static member."""
+        it is a static member. `protocol` is `classic` or `consumer`, of a client that has both; a
+        topic that begins with ^ is a pattern."""
         ...
 
     def apart(self) -> DyingDriver:

@@ -24,7 +24,10 @@ DYING = "groups: a member dies, another comes back"
 STATIC = "groups: a static member comes back to its partitions"
 GROUPS = "groups: list, describe, offsets, delete"
 GROUPS_AFTER = "groups continue after a restart and after kill -9"
+CONSUMER_PROTOCOL = "groups of the consumer protocol (KIP-848): share, static, patterns, migration"
 LOSSLESS = "nothing acknowledged is lost by a restart or kill -9"
+LOGINS = "logins over TLS: PLAIN, SCRAM, certificates; wrong ones; again while it runs"
+GRANTS = "grants: what is missing or revoked is refused, and not listed"
 SYNC = "with sync flush, all is on disk before the answer"
 
 FEATURES = (
@@ -47,12 +50,16 @@ FEATURES = (
     STATIC,
     GROUPS,
     GROUPS_AFTER,
+    CONSUMER_PROTOCOL,
     LOSSLESS,
     SYNC,
+    LOGINS,
+    GRANTS,
 )
 
 TOOLS = "Console tools"
 ADMIN = "Calls of the Java Admin"
+STREAMS = "Kafka Streams"
 SUITE = "Its own tests"
 MODULES = "By module"
 BESIDE = "The same requests to the broker and to us, the same answers"

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from behaviours.driver import Admin, Consumer, Member, Producer, Received, Sending
 from behaviours.hosting import apart
+from behaviours.login import python_options
 from behaviours.program import ProgramDriver
 
 
@@ -40,6 +41,7 @@ class LibraryDriver:
         *,
         session_ms: int | None = None,
         instance: str | None = None,
+        protocol: str | None = None,
     ) -> Member:
         return type(self).opens_member(bootstrap, group, topic, session_ms, instance)
 
@@ -62,6 +64,7 @@ def producer_options(bootstrap: str, sending: Sending) -> dict[str, Any]:
         "linger_ms": sending.linger_ms,
         "max_request_size": sending.request_bytes_max,
         "transactional_id": sending.transactional_id,
+        **python_options(bootstrap),
     }
 
 
@@ -72,6 +75,7 @@ def consumer_options(bootstrap: str, wait_ms_max: int, bytes_max: int) -> dict[s
         "enable_auto_commit": False,
         "fetch_max_wait_ms": wait_ms_max,
         "max_partition_fetch_bytes": bytes_max,
+        **python_options(bootstrap),
     }
 
 
@@ -87,6 +91,7 @@ def member_options(
         "heartbeat_interval_ms": 300,
         "group_instance_id": instance,
         "isolation_level": "read_committed",
+        **python_options(bootstrap),
         **session,
     }
 

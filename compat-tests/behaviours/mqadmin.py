@@ -22,7 +22,8 @@ SOURCE = HERE / "src" / "Commands.java"
 class MqAdmin(Answering):
     """The tool of a line of versions, pointed at a name server."""
 
-    def __init__(self, namesrv: str, folder: Path, line: str = rocketmq.NAME) -> None:
+    def __init__(self, namesrv: str, folder: Path, line: str = rocketmq.NAME, *more: str) -> None:
+        """`more` are flags of the JVM."""
         self.namesrv = namesrv
         java = find_java()
         directory = jars.fetch(line)
@@ -39,7 +40,7 @@ class MqAdmin(Answering):
         flags = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Drocketmq.client.logUseSlf4j=true")
         where = (f"-Drocketmq.home.dir={folder}", f"-Duser.home={folder}")
         classes = ("-cp", f"{made}:{directory}/*", "Commands")
-        super().__init__([str(java), *flags, *where, *classes], folder=folder)
+        super().__init__([str(java), *flags, *more, *where, *classes], folder=folder)
 
     def __call__(self, command: str, *words: str) -> str:
         """What a command prints; a failure is printed too."""

@@ -9,7 +9,8 @@ A program reads requests from standard input and writes responses to standard ou
 `refused` is a Kafka error with its code, `broken` is anything else. Bytes are base64 and null stays
 null. `producer`, `consumer`, `member` and `admin` open one and return its number, which later
 requests pass as `on`. Requests to one number take effect in order, requests to several are
-independent, and the response to `send` comes when its outcome is known.
+independent, and the response to `send` comes when its outcome is known. Whatever is opened with a
+`login` uses TLS, and logs in: {protocol, mechanism, user, password, ca, certificate, key}.
 
 | request | fields | response |
 | --- | --- | --- |
@@ -45,6 +46,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from behaviours.driver import SECONDS_MAX, GroupState, Message, Place, Received, Refused, Sending
+from behaviours.login import login_fields
 
 END_SECONDS_MAX = 10.0
 
@@ -279,11 +281,14 @@ class ProgramDriver:
         why_not: str = "",
         sends_null_headers: bool = True,
         cannot: Mapping[str, str] | None = None,
+        protocol: str = "classic",
     ) -> None:
         self.codecs = codecs
         self.why_not = why_not
         self.sends_null_headers = sends_null_headers
         self.cannot = cannot or {}
+        self.protocol = protocol
+        """Of the groups of its members."""
         self._command = command
         self._running: Program | None = None
 
@@ -311,6 +316,7 @@ class ProgramDriver:
             request_bytes_max=sending.request_bytes_max,
             transactional_id=sending.transactional_id,
             transaction_timeout_ms=sending.transaction_timeout_ms,
+            **login_fields(bootstrap),
         )
 
     def consumer(
@@ -322,6 +328,7 @@ class ProgramDriver:
             bootstrap=bootstrap,
             wait_ms_max=wait_ms_max,
             bytes_max=bytes_max,
+            **login_fields(bootstrap),
         )
 
     def member(
@@ -332,6 +339,7 @@ class ProgramDriver:
         *,
         session_ms: int | None = None,
         instance: str | None = None,
+        protocol: str | None = None,
     ) -> _Consumer:
         return _Consumer(
             self.program,
@@ -341,10 +349,12 @@ class ProgramDriver:
             topic=topic,
             session_ms=session_ms,
             instance=instance,
+            protocol=protocol or self.protocol,
+            **login_fields(bootstrap),
         )
 
     def admin(self, bootstrap: str) -> _Admin:
-        return _Admin(self.program, "admin", bootstrap=bootstrap)
+        return _Admin(self.program, "admin", bootstrap=bootstrap, **login_fields(bootstrap))
 
     def apart(self) -> ProgramDriver:
         return ProgramDriver(
@@ -353,6 +363,7 @@ class ProgramDriver:
             why_not=self.why_not,
             sends_null_headers=self.sends_null_headers,
             cannot=self.cannot,
+            protocol=self.protocol,
         )
 
     def kill(self) -> None:

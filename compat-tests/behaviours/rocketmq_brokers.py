@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from behaviours.bringing import CannotRun, leave_out
-from bench.peers import PeerError, RocketMQPeer, jars
+from bench.peers import PeerError, RocketMQPeer, jars, rocketmq
 from tests.gateway.remoting.client import Client as Reader
 from tests.gateway.remoting.client import messages
 from tests.gateway.server import RunningServer
@@ -17,6 +17,14 @@ from tests.waiting import until, wait_until
 from rockgate.protocol.remoting.message import Message as Stored
 
 QUEUE_COUNT = 4
+_AUTH = "org.apache.rocketmq.auth"
+_OPEN = """\
+globalWhiteRemoteAddresses:
+- 127.0.0.1
+accounts:
+- accessKey: RocketMQ
+  secretKey: 12345678
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +95,30 @@ def rockgate_broker(folder: Path, *settings: str) -> Iterator[Broker]:
 
 
 @contextmanager
-def apache_broker(line: str, **settings: str) -> Iterator[Broker]:
-    """Apache RocketMQ of a version line."""
+def apache_broker(line: str, *, folder: Path | None = None, **settings: str) -> Iterator[Broker]:
+    """Apache RocketMQ of a version line, in a folder if its files are prepared there."""
     try:
         jars.fetch(line)
     except PeerError as reason:
         leave_out(CannotRun(str(reason)))
     # On a busy machine its sends wait for longer than its 200 ms, and are rejected.
     settings = {"waitTimeMillsInSendQueue": "30000", **settings}
-    with RocketMQPeer(line=line, settings=settings) as peer:
+    with RocketMQPeer(folder, line=line, settings=settings) as peer:
         yield Broker(namesrv="{}:{}".format(*peer.namesrv), address=peer.broker)
+
+
+def stores_users(line: str, folder: Path) -> dict[str, str]:
+    """Settings with which Apache RocketMQ stores users and permissions without demanding them.
+
+    That is how rockgate starts. 4.9 reads a file in its folder, which exempts local clients.
+    """
+    if line == rocketmq.OLD:
+        (folder / "conf").mkdir()
+        (folder / "conf" / "plain_acl.yml").write_text(_OPEN)
+        return {"aclEnable": "true"}
+    kinds = ("authentication", "Authentication"), ("authorization", "Authorization")
+    providers = {
+        f"{kind}MetadataProvider": f"{_AUTH}.{kind}.provider.Local{name}MetadataProvider"
+        for kind, name in kinds
+    }
+    return {**providers, "authConfigPath": str(folder / "auth")}

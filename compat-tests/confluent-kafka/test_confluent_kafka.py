@@ -9,6 +9,7 @@ from typing import Any
 
 import confluent_kafka
 from behaviours.administering import Administering
+from behaviours.consumer_protocol import ConsumerProtocol
 from behaviours.delaying import Delaying
 from behaviours.driver import (
     SECONDS_MAX,
@@ -21,7 +22,9 @@ from behaviours.driver import (
 )
 from behaviours.grouping import Grouping
 from behaviours.library import LibraryDriver
+from behaviours.login import librdkafka_options
 from behaviours.reading import Reading
+from behaviours.securing import Securing
 from behaviours.surviving import Surviving
 from behaviours.transacting import Transacting
 from behaviours.writing import Writing
@@ -40,6 +43,8 @@ from confluent_kafka.admin import (
     NewPartitions,
     NewTopic,
 )
+
+LOGIN_FAILED = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 
 
 class _Promise:
@@ -76,6 +81,7 @@ class _Producer:
                 "message.max.bytes": sending.request_bytes_max,
                 "reconnect.backoff.max.ms": 500,
                 **({"transactional.id": name} if name else {}),
+                **librdkafka_options(bootstrap),
             }
         )
         if name:
@@ -127,6 +133,7 @@ class _Consumer:
                 "enable.partition.eof": False,
                 "fetch.wait.max.ms": wait_ms_max,
                 "fetch.message.max.bytes": bytes_max,
+                **librdkafka_options(bootstrap),
                 "reconnect.backoff.max.ms": 500,
             }
         )
@@ -197,16 +204,22 @@ class _Member(_Consumer):
         topic: str,
         session_ms: int | None,
         instance: str | None,
+        *,
+        protocol: str = "classic",
     ) -> None:
         optional = {"session.timeout.ms": session_ms, "group.instance.id": instance}
+        # In the consumer protocol the timeouts are the server's.
+        timing = {"heartbeat.interval.ms": 300} if protocol == "classic" else {}
         self._client = confluent_kafka.Consumer(
             {
                 "bootstrap.servers": bootstrap,
                 "group.id": group,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
-                "heartbeat.interval.ms": 300,
+                "group.protocol": protocol,
                 "reconnect.backoff.max.ms": 500,
+                **timing,
+                **librdkafka_options(bootstrap),
                 **{name: value for name, value in optional.items() if value is not None},
             }
         )
@@ -226,7 +239,14 @@ class _Member(_Consumer):
 
 class _Admin:
     def __init__(self, bootstrap: str) -> None:
-        self._client = AdminClient({"bootstrap.servers": bootstrap})
+        self._errors: list[Any] = []
+        self._client = AdminClient(
+            {
+                "bootstrap.servers": bootstrap,
+                "error_cb": self._errors.append,
+                **librdkafka_options(bootstrap),
+            }
+        )
 
     def create(
         self, topic: str, partition_count: int, config: Mapping[str, str] | None = None
@@ -241,7 +261,18 @@ class _Admin:
         _wait(self._client.delete_topics([topic]))
 
     def topics(self) -> set[str]:
-        return set(self._client.list_topics(timeout=SECONDS_MAX).topics)
+        # It keeps trying, and reports a login that failed by its callback.
+        deadline = time.monotonic() + SECONDS_MAX
+        while True:
+            try:
+                return set(self._client.list_topics(timeout=2).topics)
+            except KafkaException as error:
+                self._client.poll(0)
+                told = [each for each in self._errors if each.code() in LOGIN_FAILED]
+                if told:
+                    raise Refused(told[0].code(), told[0].str()) from error
+                if time.monotonic() > deadline:
+                    raise
 
     def configs(self, topic: str) -> Mapping[str, str]:
         found = _wait(self._client.describe_configs([ConfigResource(RESOURCE_TOPIC, topic)]))
@@ -295,9 +326,28 @@ class ConfluentKafka(LibraryDriver):
     opens_member = _Member
     opens_admin = _Admin
 
+    def member(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        *,
+        session_ms: int | None = None,
+        instance: str | None = None,
+        protocol: str | None = None,
+    ) -> _Member:
+        return _Member(
+            bootstrap, group, topic, session_ms, instance, protocol=protocol or "classic"
+        )
+
 
 class TestConfluentKafka(
-    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving
+    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving, Securing
 ):
     driver = ConfluentKafka()
     client = f"confluent-kafka {version('confluent-kafka')}"
+
+
+class TestConsumerProtocol(ConsumerProtocol):
+    driver = ConfluentKafka()
+    client = TestConfluentKafka.client

@@ -16,7 +16,11 @@ type admin struct {
 }
 
 func newAdmin(f fields) (handle, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(f.Bootstrap))
+	secured, err := f.Login.options()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(append(secured, kgo.SeedBrokers(f.Bootstrap))...)
 	if err != nil {
 		return nil, err
 	}

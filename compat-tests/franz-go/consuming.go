@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +28,7 @@ func newConsumer(f fields) (handle, error) {
 		kgo.FetchMaxWait(time.Duration(f.WaitMsMax) * time.Millisecond),
 		kgo.FetchMaxPartitionBytes(f.BytesMax),
 	}
-	c := &consumer{options: options}
-	return c, c.open()
+	return ready(&consumer{options: options}, f)
 }
 
 func newMember(f fields) (handle, error) {
@@ -40,10 +40,18 @@ func newMember(f fields) (handle, error) {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.HeartbeatInterval(300 * time.Millisecond),
 		kgo.OnPartitionsAssigned(c.change(true)),
 		kgo.OnPartitionsRevoked(c.change(false)),
 		kgo.OnPartitionsLost(c.change(false)),
+	}
+	if strings.HasPrefix(f.Topic, "^") {
+		c.options = append(c.options, kgo.ConsumeRegex())
+	}
+	if f.Protocol == "consumer" {
+		// Its timeouts are the server's.
+		c.options = append(c.options, kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()))
+	} else {
+		c.options = append(c.options, kgo.HeartbeatInterval(300*time.Millisecond))
 	}
 	if f.SessionMs != nil {
 		c.options = append(c.options, kgo.SessionTimeout(time.Duration(*f.SessionMs)*time.Millisecond))
@@ -51,6 +59,15 @@ func newMember(f fields) (handle, error) {
 	if f.Instance != nil {
 		c.options = append(c.options, kgo.InstanceID(*f.Instance))
 	}
+	return ready(c, f)
+}
+
+func ready(c *consumer, f fields) (handle, error) {
+	secured, err := f.Login.options()
+	if err != nil {
+		return nil, err
+	}
+	c.options = append(c.options, secured...)
 	return c, c.open()
 }
 

@@ -35,11 +35,13 @@ type fields struct {
 	Ms              int               `json:"ms"`
 	Group           string            `json:"group"`
 	SessionMs       *int              `json:"session_ms"`
+	Protocol        string            `json:"protocol"`
 	Instance        *string           `json:"instance"`
 	PartitionCount  int               `json:"partition_count"`
 	Config          map[string]string `json:"config"`
 	Before          int64             `json:"before"`
 	TransactionalId *string           `json:"transactional_id"`
+	Login           *login            `json:"login"`
 }
 
 // later is answered when the outcome is known.

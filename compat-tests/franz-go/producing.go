@@ -67,7 +67,11 @@ func newProducer(f fields) (handle, error) {
 	if f.TransactionalId != nil {
 		options = append(options, kgo.TransactionalID(*f.TransactionalId))
 	}
-	client, err := kgo.NewClient(options...)
+	secured, err := f.Login.options()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(append(options, secured...)...)
 	return &producer{client}, err
 }
 

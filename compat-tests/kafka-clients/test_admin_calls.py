@@ -14,7 +14,9 @@ import pytest
 from behaviours.bringing import CannotRun, java_program, leave_out
 from behaviours.driver import Refused
 from behaviours.features import ADMIN
+from behaviours.login import login_fields
 from behaviours.program import Broken, Program
+from behaviours.secured_server import SecuredServer
 from bench.peers.jars import pinned_version
 from tests.gateway.server import RunningServer
 
@@ -36,34 +38,28 @@ CALLS = (
     *("listTransactions", "describeTransactions", "fenceProducers", "abortTransaction"),
     *("forceTerminateTransaction", "alterClientQuotas", "describeClientQuotas"),
     *("alterStreamsGroupOffsets", "listStreamsGroupOffsets", "deleteStreamsGroupOffsets"),
-    "deleteStreamsGroups",
+    *("deleteStreamsGroups", "describeStreamsGroups"),
     "listClientMetricsResources",
 )
-NO_ACLS = "the server has no ACLs yet"
-NO_SASL = "the server has no SASL yet"
-NO_TOKENS = "the server has no delegation tokens"
-NO_SHARES = "the server has no share groups yet"
+SECURITY = (
+    *("createAcls", "describeAcls", "deleteAcls"),
+    *("describeUserScramCredentials", "alterUserScramCredentials"),
+    *("createDelegationToken", "describeDelegationToken"),
+    *("renewDelegationToken", "expireDelegationToken"),
+)
+"""Of an administrator who has logged in."""
+NO_SHARES = "the program has no share group to ask about"
 NO_RAFT = "the server is one node and has no quorum to change"
 EXCLUDED = {
     "clientInstanceId": "the server collects no telemetry of clients, as Kafka unless configured",
     "unregisterBroker": NO_RAFT,
     "addRaftVoter": NO_RAFT,
     "removeRaftVoter": NO_RAFT,
-    "createAcls": NO_ACLS,
-    "describeAcls": NO_ACLS,
-    "deleteAcls": NO_ACLS,
-    "describeUserScramCredentials": NO_SASL,
-    "alterUserScramCredentials": NO_SASL,
-    "createDelegationToken": NO_TOKENS,
-    "describeDelegationToken": NO_TOKENS,
-    "renewDelegationToken": NO_TOKENS,
-    "expireDelegationToken": NO_TOKENS,
     "describeShareGroups": NO_SHARES,
     "listShareGroupOffsets": NO_SHARES,
     "alterShareGroupOffsets": NO_SHARES,
     "deleteShareGroupOffsets": NO_SHARES,
     "deleteShareGroups": NO_SHARES,
-    "describeStreamsGroups": "the server has no groups of KIP-1071 yet",
 }
 
 pytestmark = [pytest.mark.java, pytest.mark.long]
@@ -74,31 +70,48 @@ class Calls:
 
     def __init__(self, program: Program, bootstrap: str) -> None:
         self._program = program
-        self._number = program.ask("calls", bootstrap=bootstrap).result(SECONDS_MAX)
+        fields = login_fields(bootstrap)
+        self._number = program.ask("calls", bootstrap=bootstrap, **fields).result(SECONDS_MAX)
 
     def ask(self, do: str, **fields: object) -> Any:
         return self._program.ask(do, on=self._number, **fields).result(SECONDS_MAX)
 
 
 @pytest.fixture(scope="module")
-def calls(server: RunningServer) -> Iterator[Calls]:
+def program() -> Iterator[Program]:
     try:
-        program = Program(java_program(HERE, "v4", "Program", "calls"))
+        found = Program(java_program(HERE, "v4", "Program", "calls"))
     except CannotRun as reason:
         leave_out(reason)
-    yield Calls(program, server.bootstrap)
-    program.end()
+    yield found
+    found.end()
+
+
+@pytest.fixture(scope="module")
+def calls(program: Program, server: RunningServer) -> Calls:
+    return Calls(program, server.bootstrap)
+
+
+@pytest.fixture(scope="module")
+def administrator(program: Program, secured: SecuredServer) -> Calls:
+    return Calls(program, secured.address(secured.administrator()))
 
 
 def test_no_call_of_the_client_is_forgotten(calls: Calls) -> None:
-    assert set(calls.ask("methods")) == {*CALLS, *EXCLUDED}
-    assert not set(CALLS) & EXCLUDED.keys()
+    assert set(calls.ask("methods")) == {*CALLS, *SECURITY, *EXCLUDED}
+    assert not {*CALLS, *SECURITY} & EXCLUDED.keys()
 
 
 @pytest.mark.feature("{name}", ADMIN)
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_does_what_it_says(calls: Calls, name: str) -> None:
     assert isinstance(calls.ask("call", name=name), str)
+
+
+@pytest.mark.feature("{name}", ADMIN)
+@pytest.mark.parametrize("name", SECURITY)
+def test_a_call_about_users_and_grants_does_what_it_says(administrator: Calls, name: str) -> None:
+    assert isinstance(administrator.ask("call", name=name), str)
 
 
 @pytest.mark.feature("{name}", ADMIN)

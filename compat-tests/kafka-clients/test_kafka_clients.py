@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 from behaviours.administering import Administering
 from behaviours.bringing import java_program
+from behaviours.consumer_protocol import ConsumerProtocol
 from behaviours.delaying import Delaying
 from behaviours.driver import Message, Refused, Sending
 from behaviours.features import TRANSACTIONS
 from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
+from behaviours.securing import Securing
 from behaviours.steps import new_topic, read_until, reading
 from behaviours.surviving import Surviving
 from behaviours.transacting import Transacting
@@ -34,7 +36,7 @@ INVALID_PRODUCER_EPOCH = 47
 
 
 class TestKafkaClients4(
-    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving
+    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving, Securing
 ):
     driver = DRIVERS["v4"]
     client = f"kafka-clients {pinned_version(HERE / 'v4' / 'pom.xml')}"
@@ -67,9 +69,14 @@ class TestKafkaClients4(
         assert [each.value for each in found] == [b"late", b"in time"]
 
 
+class TestConsumerProtocol(ConsumerProtocol):
+    driver = ProgramDriver(lambda: java_program(HERE, "v4", "Program", "calls"))
+    client = TestKafkaClients4.client
+
+
 @pytest.mark.long
 class TestKafkaClients3(
-    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving
+    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving, Securing
 ):
     driver = DRIVERS["v3"]
     client = f"kafka-clients {pinned_version(HERE / 'v3' / 'pom.xml')}"

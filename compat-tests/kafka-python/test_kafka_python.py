@@ -30,7 +30,9 @@ from behaviours.library import (
     producer_options,
     received,
 )
+from behaviours.login import login_of, python_options
 from behaviours.reading import Reading
+from behaviours.securing import Securing
 from behaviours.surviving import Surviving
 from behaviours.transacting import Transacting
 from behaviours.writing import Writing
@@ -42,7 +44,9 @@ from kafka.admin import (
     NewPartitions,
     NewTopic,
 )
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
+
+NO_LOGIN = -1
 
 # FINDINGS.md: it leaves sockets unclosed when a server is away, which pytest would report.
 pytestmark = [
@@ -147,7 +151,15 @@ class _Member(_Consumer):
 
 class _Admin:
     def __init__(self, bootstrap: str) -> None:
-        self._client = KafkaAdminClient(bootstrap_servers=bootstrap)
+        # It tries a login that failed again until this is over.
+        timeout = {"bootstrap_timeout_ms": 10_000} if login_of(bootstrap) else {}
+        try:
+            self._client = KafkaAdminClient(
+                bootstrap_servers=bootstrap, **timeout, **python_options(bootstrap)
+            )
+        except KafkaTimeoutError as error:
+            # The reason is in its log.
+            raise Refused(NO_LOGIN, str(error)) from error
 
     def create(
         self, topic: str, partition_count: int, config: Mapping[str, str] | None = None
@@ -222,6 +234,8 @@ class KafkaPython(LibraryDriver):
     opens_admin = _Admin
 
 
-class TestKafkaPython(Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving):
+class TestKafkaPython(
+    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving, Securing
+):
     driver = KafkaPython()
     client = f"kafka-python {version('kafka-python')}"

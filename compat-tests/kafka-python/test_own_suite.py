@@ -50,7 +50,6 @@ LEFT_OUT = {
 OTHER_BROKER = "the suite starts a broker of its own for it, by files that its package leaves out"
 EXTERNAL = "the suite itself leaves it out where the broker is not its own"
 EXCLUDED = {
-    "test_admin_integration.test_create_describe_delete_acls": "the server has no ACLs yet",
     "test_consumer_integration.test_kafka_consumer_offsets_for_time_old": (
         "the suite runs it with brokers before 0.10.1 only"
     ),
@@ -99,7 +98,9 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         with KafkaPeer(settings={**SETTINGS, "num.partitions": "4"}) as peer:
             yield peer.bootstrap
         return
-    settings = [f"{name}={value}" for name, value in SETTINGS.items()]
+    # Grants are there to be made, and its client may do everything.
+    acls = {"security.authorization": "on", "security.super_users": "User:ANONYMOUS"}
+    settings = [f"{name}={value}" for name, value in {**SETTINGS, **acls}.items()]
     with RunningServer(tmp_path_factory.mktemp("suite"), settings=settings) as server:
         yield server.bootstrap
         server.stop_cleanly()

@@ -1,6 +1,7 @@
 // kafkajs behind lines of JSON; behaviours/program.py has the table of requests.
 'use strict'
 
+const fs = require('fs')
 const readline = require('readline')
 const { Kafka, KafkaJSProtocolError, CompressionTypes, CompressionCodecs, logLevel } = require('kafkajs')
 const { Administering } = require('./administering')
@@ -35,10 +36,21 @@ function fail(id, error) {
   else answer(id, 'broken', String(error.stack || error))
 }
 
+// TLS, and a password or a certificate.
+function loginOf(login) {
+  if (!login) return {}
+  const read = file => (file ? fs.readFileSync(file, 'utf8') : undefined)
+  const ssl = { ca: [read(login.ca)], cert: read(login.certificate), key: read(login.key) }
+  if (!login.mechanism) return { ssl }
+  const { user, password } = login
+  return { ssl, sasl: { mechanism: login.mechanism.toLowerCase(), username: user, password } }
+}
+
 async function open(request) {
   const kafka = new Kafka({
     clientId: 'compat',
     brokers: [request.bootstrap],
+    ...loginOf(request.login),
     logLevel: logLevel.ERROR,
     // Five retries, its default, are over before a busy machine has restarted a server.
     retry: { retries: 30, maxRetryTime: 1000 },

@@ -11,6 +11,7 @@ from behaviours.delaying import Delaying
 from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
+from behaviours.securing import Securing
 from behaviours.surviving import Surviving
 from behaviours.transacting import Transacting
 from behaviours.writing import Writing
@@ -19,7 +20,9 @@ HERE = Path(__file__).resolve().parent
 
 
 @pytest.mark.long
-class TestKafkaJs(Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving):
+class TestKafkaJs(
+    Administering, Writing, Reading, Grouping, Transacting, Delaying, Surviving, Securing
+):
     client = "kafkajs " + pinned(HERE / "package.json", r'"kafkajs": "([^"]+)"')
     driver = ProgramDriver(
         lambda: node_program(HERE, "program.js"),

@@ -38,18 +38,18 @@ class Popping:
             raise AssertionError(said[5:].replace(" | ", "\n"))
         return said.removeprefix("ok").strip()
 
-    def prepare(self, topic: str, group: str) -> None:
-        """Make topic and group, and let the group pop."""
+    def prepare(self, topic: str, group: str, mode: str = "POP") -> None:
+        """Make topic and group, and let the group pop, or pull what the broker assigns."""
         topics = {"topic": topic, "readQueueNums": 4, "writeQueueNums": 4, "perm": 6}
         kinds = {"defaultTopic": "TBW102", "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0}
         settings = json.dumps({"groupName": group, "retryMaxTimes": 16}).encode()
-        mode = {"topic": topic, "consumerGroup": group, "mode": "POP", "popShareQueueNum": 0}
+        chosen = {"topic": topic, "consumerGroup": group, "mode": mode, "popShareQueueNum": 0}
         client = Client(self._broker)
         with client.socket:
             made = client.ask(CREATE_TOPIC, {**topics, **kinds, "order": "false"})
             assert made.code == 0, made.remark
             assert client.ask(CREATE_GROUP, {}, settings).code == 0
-            answer = client.ask(SET_MODE, {}, json.dumps(mode).encode())
+            answer = client.ask(SET_MODE, {}, json.dumps(chosen).encode())
             assert answer.code == 0, answer.remark
 
 
@@ -104,3 +104,13 @@ def test_an_orderly_listener_gets_each_queue_in_order(popping: Popping) -> None:
     popping.prepare("pop-ordered", "pop-ordered-g")
     popping.run("produce", "pop-ordered", 0, 100)
     assert popping.run("pop-ordered", "pop-ordered", "pop-ordered-g", 100) == "100"
+
+
+def test_a_message_that_fails_in_order_comes_again_before_the_next(popping: Popping) -> None:
+    popping.prepare("pop-resumed", "pop-resumed-g")
+    assert popping.run("pop-ordered-fail", "pop-resumed", "pop-resumed-g") == "01222345"
+
+
+def test_members_that_pull_get_the_queues_that_the_broker_assigns(popping: Popping) -> None:
+    popping.prepare("assigned", "assigned-g", "PULL")
+    assert popping.run("assigned", "assigned", "assigned-g", 100) == "2+2"

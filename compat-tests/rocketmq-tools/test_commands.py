@@ -22,7 +22,7 @@ from behaviours.command_table import Row, Side
 from behaviours.java_member import Java
 from behaviours.mqadmin import MqAdmin
 from behaviours.recording import VARIABLE
-from behaviours.rocketmq_brokers import Broker, apache_broker, rockgate_broker
+from behaviours.rocketmq_brokers import Broker, apache_broker, rockgate_broker, stores_users
 from bench.peers import PeerError, jars, rocketmq
 from tests.gateway.remoting.client import Client
 from tests.waiting import wait_until
@@ -143,9 +143,13 @@ def runs(
 ) -> Iterator[Runs]:
     line = request.param
     folder = tmp_path_factory.mktemp("commands")
-    for name in ("server", "java"):
+    for name in ("server", "java", "broker"):
         (folder / name).mkdir()
-    with apache_broker(LINES[line]) as theirs, rockgate_broker(folder / "server") as ours:
+    settings = stores_users(LINES[line], folder / "broker")
+    with (
+        apache_broker(LINES[line], folder=folder / "broker", **settings) as theirs,
+        rockgate_broker(folder / "server") as ours,
+    ):
         try:
             java = Java(f"v{line}", folder / "java")
             found = Runs(line, java, folder)

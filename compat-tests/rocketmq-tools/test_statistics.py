@@ -140,6 +140,18 @@ def test_what_a_queue_holds_and_how_far_a_group_is(scene: Scene) -> None:
         assert f"Inflight Total: {READ - COMMITTED}" in printed
 
 
+@pytest.mark.feature("time spans of queues (303)", "mqadmin")
+def test_between_which_times_messages_were_stored_and_which_one_a_group_has_read(
+    scene: Scene,
+) -> None:
+    [row] = rows(scene.admin("timeSpans", "-t", TOPIC, "-g", GROUP), "0")
+    _, first, read, last, behind = map(int, row)
+    assert 0 < first <= read <= last
+    assert last - first < 3_600_000
+    # The next message has waited since it was stored.
+    assert 0 < behind < 3_600_000
+
+
 @pytest.mark.feature("exportMetrics", "mqadmin")
 def test_metrics_are_exported(scene: Scene) -> None:
     folder = scene.folder / "exported"

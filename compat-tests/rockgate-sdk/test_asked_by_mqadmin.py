@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 
 import pytest
 import pytest_asyncio
@@ -52,12 +53,8 @@ class Member:
         return await asyncio.to_thread(self._mqadmin, command, *words)
 
 
-class Asked(OnBroker):
-    """What an operator asks a consumer by way of a broker, whoever wrote it."""
-
-    def topic_words(self, topic: str) -> tuple[str, ...]:
-        """How the topic of an offset is passed to the tool."""
-        return "-t", topic
+class Reset(OnBroker):
+    """A running consumer whose group an operator resets."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -68,6 +65,8 @@ class Asked(OnBroker):
         except (CannotRun, PeerError) as reason:
             leave_out(CannotRun(str(reason)))
             raise
+        # The first command loads the client's classes, and may time out for that on a busy machine.
+        tool("clusterList")
         yield tool
         tool.end()
 
@@ -81,6 +80,48 @@ class Asked(OnBroker):
             # RocketMQ 4 resets no queue of which it has no offset yet.
             await until(partial(is_committed, broker, topic, 2), "offsets are committed", READ_S)
             yield member
+
+    @RESET
+    async def test_it_begins_again_at_the_time_that_it_is_reset_to(self, member: Member) -> None:
+        name, listening = member.name, member.listening
+        said = await member.ask("resetOffsetByTime", "-g", name, "-t", name, "-s", "0")
+        assert "Exception" not in said, said
+        again = sorted(numbered(8) * 2)
+        await until(partial(has, listening, again), "all of them again", READ_S)
+        await send(member.broker, name, b"and on")
+        await listening.expect(b"and on")
+
+    @RESET
+    async def test_it_passes_over_what_lies_before_the_end(self, member: Member) -> None:
+        """It is paused meanwhile: what it has not read is what it is to pass over."""
+        name, listening = member.name, member.listening
+        listening.consumer.pause(name)
+        # A pull that is under way may still bring one message for each queue.
+        await send(member.broker, name, *numbered(12, 8))
+        await listening.expect(*numbered(12, 8))
+        await send(member.broker, name, *numbered(20, 12))
+        await member.broker.when(name, 20)
+        said = await member.ask("resetOffsetByTime", "-g", name, "-t", name, "-s", "-1")
+        assert "Exception" not in said, said
+        listening.consumer.resume(name)
+        await send(member.broker, name, b"and on")
+        await listening.expect(b"and on")
+        assert not set(numbered(20, 12)) & set(listening.bodies)
+
+
+class Asked(Reset):
+    """What an operator asks a consumer by way of a broker, whoever wrote it."""
+
+    def topic_words(self, topic: str) -> tuple[str, ...]:
+        """How the topic of an offset is passed to the tool."""
+        return "-t", topic
+
+    @STATUS
+    async def test_its_offsets_are_reported_by_itself(self, member: Member) -> None:
+        """221: a broker asks the members."""
+        said = await member.ask("getConsumerStatus", "-g", member.name, "-t", member.name)
+        offsets = [line.split()[-2:] for line in said.splitlines() if member.client.id[:20] in line]
+        assert sorted(offsets) == [[str(queue), "2"] for queue in range(QUEUE_COUNT)], said
 
     @STATUS
     @pytest.mark.row("PQ-16")
@@ -153,33 +194,6 @@ class Asked(OnBroker):
         assert "consumeResult=CR_SUCCESS" in said
         assert member.listening.bodies.count(found.body) == 2
 
-    @RESET
-    async def test_it_begins_again_at_the_time_that_it_is_reset_to(self, member: Member) -> None:
-        name, listening = member.name, member.listening
-        said = await member.ask("resetOffsetByTime", "-g", name, "-t", name, "-s", "0")
-        assert "Exception" not in said, said
-        again = sorted(numbered(8) * 2)
-        await until(partial(has, listening, again), "all of them again", READ_S)
-        await send(member.broker, name, b"and on")
-        await listening.expect(b"and on")
-
-    @RESET
-    async def test_it_passes_over_what_lies_before_the_end(self, member: Member) -> None:
-        """It is paused meanwhile: what it has not read is what it is to pass over."""
-        name, listening = member.name, member.listening
-        listening.consumer.pause(name)
-        # A pull that is under way may still bring one message for each queue.
-        await send(member.broker, name, *numbered(12, 8))
-        await listening.expect(*numbered(12, 8))
-        await send(member.broker, name, *numbered(20, 12))
-        await member.broker.when(name, 20)
-        said = await member.ask("resetOffsetByTime", "-g", name, "-t", name, "-s", "-1")
-        assert "Exception" not in said, said
-        listening.consumer.resume(name)
-        await send(member.broker, name, b"and on")
-        await listening.expect(b"and on")
-        assert not set(numbered(20, 12)) & set(listening.bodies)
-
 
 class TestRockgate(OnRockgate, Asked):
     pass
@@ -193,3 +207,17 @@ class TestRocketMQ4(OnRocketMQ4, Asked):
     def topic_words(self, topic: str) -> tuple[str, ...]:
         """It needs none, and has no option for it."""
         return ()
+
+
+class TestRockgateSends(OnRockgate, Reset):
+    """Members are sent their new offsets (220), and do not learn of them by their pulls."""
+
+    rockgate_settings = (*OnRockgate.rockgate_settings, "remoting.server_side_reset=false")
+
+
+class TestRocketMQ5Sends(OnRocketMQ5, Reset):
+    """Set as the server above."""
+
+    apache_settings: Mapping[str, str] = MappingProxyType(
+        {**OnRocketMQ5.apache_settings, "useServerSideResetOffset": "false"}
+    )

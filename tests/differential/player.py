@@ -61,22 +61,22 @@ class Wire:
     """One connection; one request at a time, or several whose responses are read in order."""
 
     def __init__(self, address: Address) -> None:
-        self._socket = socket.create_connection(address, timeout=SECONDS_MAX)
+        self.socket = socket.create_connection(address, timeout=SECONDS_MAX)
         self._connection = ClientConnection(client_id="differential")
         self._answers: list[memoryview] = []
 
     def close(self) -> None:
-        self._socket.close()
+        self.socket.close()
 
     def send(self, request: Any, version: int) -> None:
         key = declaration_of(type(request)).key
         assert key is not None
         self._connection.send(key, version, [encode(request, version)])
-        self._socket.sendall(b"".join(self._connection.data_to_send()))
+        self.socket.sendall(b"".join(self._connection.data_to_send()))
 
     def receive(self, answer: type[T], version: int) -> T:
         while not self._answers:
-            data = self._socket.recv(1 << 16)
+            data = self.socket.recv(1 << 16)
             assert data, "the server closed the connection"
             self._answers += [each.body for each in self._connection.receive_data(data)]
         return decode(answer, version, self._answers.pop(0), memory_max=MEMORY_MAX)

@@ -20,8 +20,10 @@ import org.apache.kafka.common.config.ConfigResource;
 final class Administering implements Program.Handle {
     private final Admin client;
 
-    Administering(String bootstrap) {
-        client = Admin.create(Map.of("bootstrap.servers", bootstrap));
+    Administering(Program.Fields fields) {
+        Map<String, Object> config = new HashMap<>(Login.of(fields));
+        config.put("bootstrap.servers", fields.text("bootstrap"));
+        client = Admin.create(config);
     }
 
     @Override

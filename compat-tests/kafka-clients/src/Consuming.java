@@ -27,12 +27,18 @@ final class Consuming implements Program.Handle {
         config.put("auto.offset.reset", "earliest");
         config.put("enable.auto.commit", "false");
         config.put("reconnect.backoff.max.ms", "500");
+        config.putAll(Login.of(fields));
         if (fields.has("group")) {
             config.put("group.id", fields.text("group"));
-            config.put("heartbeat.interval.ms", "300");
             config.put("isolation.level", "read_committed");
-            if (fields.has("session_ms")) {
-                config.put("session.timeout.ms", fields.text("session_ms"));
+            if ("consumer".equals(fields.text("protocol"))) {
+                // Its timeouts are the server's.
+                config.put("group.protocol", "consumer");
+            } else {
+                config.put("heartbeat.interval.ms", "300");
+                if (fields.has("session_ms")) {
+                    config.put("session.timeout.ms", fields.text("session_ms"));
+                }
             }
             if (fields.has("instance")) {
                 config.put("group.instance.id", fields.text("instance"));
@@ -43,7 +49,22 @@ final class Consuming implements Program.Handle {
         }
         client = new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
         if (fields.has("group")) {
-            client.subscribe(List.of(fields.text("topic")));
+            subscribe(fields.text("topic"));
+        }
+    }
+
+    /** Subscribes to a topic, or to a pattern: clients before 4 have no class for that. */
+    private void subscribe(String topic) {
+        if (!topic.startsWith("^")) {
+            client.subscribe(List.of(topic));
+            return;
+        }
+        try {
+            Class<?> kind = Class.forName("org.apache.kafka.clients.consumer.SubscriptionPattern");
+            Object pattern = kind.getConstructor(String.class).newInstance(topic.substring(1));
+            KafkaConsumer.class.getMethod("subscribe", kind).invoke(client, pattern);
+        } catch (ReflectiveOperationException reason) {
+            throw new IllegalStateException(reason);
         }
     }
 

@@ -24,6 +24,7 @@ final class Producing implements Program.Handle {
         config.put("linger.ms", fields.text("linger_ms"));
         config.put("max.request.size", fields.text("request_bytes_max"));
         config.put("reconnect.backoff.max.ms", "500");
+        config.putAll(Login.of(fields));
         if (fields.has("transactional_id")) {
             config.put("transactional.id", fields.text("transactional_id"));
         }

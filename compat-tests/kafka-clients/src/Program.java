@@ -29,7 +29,7 @@ public final class Program {
     }
 
     /** A request's fields. */
-    record Fields(JsonObject json) {
+    public record Fields(JsonObject json) {
         boolean has(String name) {
             return json.has(name) && !json.get(name).isJsonNull();
         }
@@ -52,7 +52,8 @@ public final class Program {
 
         Map<String, String> pairs(String name) {
             Map<String, String> found = new HashMap<>();
-            json.getAsJsonObject(name).entrySet().forEach(e -> found.put(e.getKey(), e.getValue().getAsString()));
+            json.getAsJsonObject(name).entrySet().stream().filter(e -> !e.getValue().isJsonNull())
+                .forEach(e -> found.put(e.getKey(), e.getValue().getAsString()));
             return found;
         }
     }
@@ -92,8 +93,8 @@ public final class Program {
             Handle handle = switch (kind) {
                 case "producer" -> new Producing(fields);
                 case "consumer", "member" -> new Consuming(fields);
-                case "admin" -> new Administering(fields.text("bootstrap"));
-                case "calls" -> opened("AdminCalls", fields.text("bootstrap"));
+                case "admin" -> new Administering(fields);
+                case "calls" -> opened("AdminCalls", fields);
                 default -> throw new IllegalArgumentException("no " + kind);
             };
             HANDLES.put(number, handle);
@@ -105,8 +106,8 @@ public final class Program {
     }
 
     /** By name, because it is compiled for the versions that have all its calls only. */
-    private static Handle opened(String name, String bootstrap) throws Exception {
-        return (Handle) Class.forName(name).getConstructor(String.class).newInstance(bootstrap);
+    private static Handle opened(String name, Fields fields) throws Exception {
+        return (Handle) Class.forName(name).getConstructor(Fields.class).newInstance(fields);
     }
 
     private static void take(int id, Handle handle, String request, Fields fields) {

@@ -33,6 +33,7 @@ final class Consuming {
         scenarios.put("clustering", Consuming::clustering);
         scenarios.put("broadcasting", Consuming::broadcasting);
         scenarios.put("reset", Consuming::reset);
+        scenarios.put("reset-suspended", Consuming::resetSuspended);
     }
 
     static MessageListenerConcurrently into(List<MessageExt> found) {
@@ -91,6 +92,42 @@ final class Consuming {
         MQClientInstance client = consumer.getDefaultMQPushConsumerImpl().getmQClientFactory();
         String broker = client.findBrokerAddressInPublish(found.get(0).getBrokerName());
         client.getMQClientAPIImpl().invokeBrokerToResetOffset(broker, topic, group, 0, true, 5000);
+        Program.await("12 once more", SECONDS, () -> found.size() >= 24);
+        consumer.shutdown();
+        Program.same(12, bodies(found).size(), "different messages");
+        return String.valueOf(found.size());
+    }
+
+    /**
+     * A group that is reset while its consumer is suspended and does not pull: only a request of the broker
+     * (220) reaches it. The client resumes by itself when it has set its offsets.
+     */
+    static String resetSuspended(String[] words) throws Exception {
+        String topic = words[2];
+        String group = "suspended-" + topic;
+        fill(words[1], topic, 12);
+        List<MessageExt> found = Collections.synchronizedList(new ArrayList<>());
+        DefaultMQPushConsumer consumer = Clients.push(words[1], group);
+        consumer.setPersistConsumerOffsetInterval(200);
+        consumer.subscribe(topic, "*");
+        consumer.registerMessageListener(into(found));
+        consumer.start();
+        Program.await("12 messages", SECONDS, () -> found.size() >= 12);
+        MQClientInstance client = consumer.getDefaultMQPushConsumerImpl().getmQClientFactory();
+        String broker = client.findBrokerAddressInPublish(found.get(0).getBrokerName());
+        Program.await("the offsets that the member reports (221)", SECONDS, () -> client.getMQClientAPIImpl()
+                .invokeBrokerToGetConsumerStatus(broker, topic, group, "", 5000)
+                .getOrDefault(client.getClientId(), Collections.emptyMap())
+                .values().stream().mapToLong(Long::longValue).sum() == 12);
+        consumer.suspend();
+        Program.await("a reset of offsets that are committed", SECONDS, () -> {
+            try {
+                client.getMQClientAPIImpl().invokeBrokerToResetOffset(broker, topic, group, 0, true, 5000);
+                return true;
+            } catch (MQClientException nothingCommitted) {
+                return false;
+            }
+        });
         Program.await("12 once more", SECONDS, () -> found.size() >= 24);
         consumer.shutdown();
         Program.same(12, bodies(found).size(), "different messages");

@@ -47,10 +47,11 @@ final class Deciding {
 
     private static TransactionMQProducer producer(String namesrv, String group, ByTag listener)
             throws Exception {
-        TransactionMQProducer producer = new TransactionMQProducer(group);
+        TransactionMQProducer producer = new TransactionMQProducer(group, Clients.hook());
         producer.setNamesrvAddr(namesrv);
         producer.setInstanceName(Clients.instance());
         producer.setHeartbeatBrokerInterval(1000);
+        Clients.patient(producer);
         producer.setTransactionListener(listener);
         producer.start();
         return producer;

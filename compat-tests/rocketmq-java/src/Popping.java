@@ -2,7 +2,9 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
@@ -10,6 +12,8 @@ import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
+import org.apache.rocketmq.client.producer.DefaultMQProducer;
+import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 
 /** What push consumers do whose queues the broker allocates, and who pop if it says so. */
@@ -23,6 +27,8 @@ final class Popping {
         scenarios.put("pop-shared", Popping::shared);
         scenarios.put("pop-fail", Popping::fail);
         scenarios.put("pop-ordered", Popping::ordered);
+        scenarios.put("pop-ordered-fail", Popping::orderedFail);
+        scenarios.put("assigned", Popping::assigned);
     }
 
     /** A consumer that leaves its queues to the broker; the setting came with 5.0. */
@@ -127,5 +133,81 @@ final class Popping {
             Program.same(sorted, offsets, "in the order of the queue");
         }
         return String.valueOf(seen.values().stream().mapToInt(List::size).sum());
+    }
+
+    /** pop-ordered-fail NAMESRV TOPIC GROUP: one queue whose third message fails twice; the bodies in order. */
+    static String orderedFail(String[] words) throws Exception {
+        DefaultMQProducer producer = Clients.producer(words[1]);
+        for (int number = 0; number < 6; number++) {
+            producer.send(Sending.message(words[2], number), (queues, message, key) -> queues.get(0), 0);
+        }
+        producer.shutdown();
+        List<String> order = Collections.synchronizedList(new ArrayList<>());
+        DefaultMQPushConsumer consumer = consumer(words[1], words[3]);
+        consumer.setSuspendCurrentQueueTimeMillis(100);
+        consumer.subscribe(words[2], "*");
+        consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+            String body = new String(messages.get(0).getBody());
+            order.add(body);
+            return body.equals("m2") && Collections.frequency(order, "m2") < 3
+                    ? ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT : ConsumeOrderlyStatus.SUCCESS;
+        });
+        consumer.start();
+        Program.await("the last one", SECONDS, () -> order.contains("m5"));
+        consumer.shutdown();
+        return order.stream().map(body -> body.substring(1)).collect(Collectors.joining());
+    }
+
+    /** assigned NAMESRV TOPIC GROUP COUNT: two members pull the queues that the broker gives them; how they are split. */
+    static String assigned(String[] words) throws Exception {
+        int count = Integer.parseInt(words[4]);
+        List<MessageExt> first = Collections.synchronizedList(new ArrayList<>());
+        List<MessageExt> second = Collections.synchronizedList(new ArrayList<>());
+        List<DefaultMQPushConsumer> consumers = new ArrayList<>();
+        for (List<MessageExt> found : List.of(first, second)) {
+            DefaultMQPushConsumer consumer = consumer(words[1], words[3]);
+            consumer.subscribe(words[2], "*");
+            consumer.registerMessageListener(Consuming.into(found));
+            consumer.start();
+            consumers.add(consumer);
+        }
+        Set<String> sent = new TreeSet<>();
+        DefaultMQProducer producer = Clients.producer(words[1]);
+        Program.await("queues of both", SECONDS, () -> {
+            for (int queue = 0; queue < 4; queue++) {
+                Message message = Sending.message(words[2], sent.size());
+                producer.send(message, (queues, one, key) -> queues.get((Integer) key), queue);
+                sent.add(new String(message.getBody()));
+            }
+            return queues(first).size() == 2 && queues(second).size() == 2 || sent.size() > 100 * count;
+        });
+        first.clear();
+        second.clear();
+        sent.clear();
+        for (int number = 0; number < count; number++) {
+            Message message = Sending.message(words[2], 1_000_000 + number);
+            producer.send(message, (queues, one, key) -> queues.get((Integer) key % 4), number);
+            sent.add(new String(message.getBody()));
+        }
+        producer.shutdown();
+        Program.await("all of them", SECONDS, () -> {
+            Set<String> all = Consuming.bodies(first);
+            all.addAll(Consuming.bodies(second));
+            return all.containsAll(sent);
+        });
+        consumers.forEach(DefaultMQPushConsumer::shutdown);
+        Set<Integer> shared = queues(first);
+        shared.retainAll(queues(second));
+        Program.check(shared.isEmpty(), "no queue is read by both: " + shared);
+        for (MessageExt message : first) {
+            Program.check(message.getProperty("POP_CK") == null, "pulled, not popped");
+        }
+        return queues(first).size() + "+" + queues(second).size();
+    }
+
+    private static Set<Integer> queues(List<MessageExt> found) {
+        synchronized (found) {
+            return found.stream().map(MessageExt::getQueueId).collect(Collectors.toCollection(TreeSet::new));
+        }
     }
 }

@@ -14,15 +14,19 @@ public final class Program {
     private static final Map<String, Scenario> SCENARIOS = new TreeMap<>();
 
     public static void main(String[] arguments) throws Exception {
+        Clients.register(SCENARIOS);
         Sending.register(SCENARIOS);
         Consuming.register(SCENARIOS);
         Mixing.register(SCENARIOS);
         Pulling.register(SCENARIOS);
         Popping.register(SCENARIOS);
+        Protecting.register(SCENARIOS);
         Deciding.register(SCENARIOS);
         Delaying.register(SCENARIOS);
         Lasting.register(SCENARIOS);
         Retrying.register(SCENARIOS);
+        Securing.register(SCENARIOS);
+        Hooking.register(SCENARIOS);
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
         System.out.println("@@ ok ready");
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {

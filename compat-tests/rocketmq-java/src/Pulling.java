@@ -25,7 +25,7 @@ final class Pulling {
     static String pull(String[] words) throws Exception {
         long before = System.currentTimeMillis() - 1000;
         Consuming.fill(words[1], words[2], 20);
-        DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("pull-" + words[2]);
+        DefaultMQPullConsumer consumer = new DefaultMQPullConsumer("pull-" + words[2], Clients.hook());
         consumer.setNamesrvAddr(words[1]);
         consumer.setInstanceName(Clients.instance());
         consumer.start();

@@ -160,7 +160,7 @@ final class Retrying {
         producer.shutdown();
         consumer.shutdown();
         Program.check(count.get() <= sent.get(), "each once");
-        DefaultMQPullConsumer looking = new DefaultMQPullConsumer("looking-" + words[2]);
+        DefaultMQPullConsumer looking = new DefaultMQPullConsumer("looking-" + words[2], Clients.hook());
         looking.setNamesrvAddr(words[1]);
         looking.setInstanceName(Clients.instance());
         looking.start();
