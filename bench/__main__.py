@@ -10,6 +10,7 @@ from collections.abc import Callable
 from bench import (
     codec,
     delay,
+    gateways,
     groups,
     kafka,
     mapping,
@@ -24,15 +25,18 @@ from bench.measure import results
 from bench.measure.results import LeftOut, Report
 from bench.requests import run as requests
 from bench.sdk import official, push, send
+from bench.store import compaction
 from bench.store import report as store
 
 BENCHMARKS: dict[str, Callable[[], Report]] = {
     "codec": codec.run,
+    "compaction": compaction.run,
     "delay": delay.run,
     "groups": groups.run,
     "kafka": kafka.run,
     "mapping": mapping.run,
     "official": official.run,
+    "gateways": gateways.run,
     "pop": pop.run,
     "push": push.run,
     "remoting": remoting.run,
@@ -45,7 +49,7 @@ BENCHMARKS: dict[str, Callable[[], Report]] = {
     "transactions": transactions.run,
     "txn": txn.run,
 }
-ONLY_BY_NAME = {"delay", "soak", "store-big"}
+ONLY_BY_NAME = {"compaction", "delay", "soak", "store-big"}
 
 
 def main() -> int:

@@ -8,24 +8,25 @@ own kind.
 
     python -m bench.remoting           everything; the results are written to bench/results/
     python -m bench.remoting --quick   a smoke test of a minute, not written
-    python -m bench.remoting --quick --only crossing     a part
+    python -m bench.remoting --only batches     a part, or several: the file is named after them
     python -m bench.remoting --profile where our server's time goes, without a peer
 
 The servers take turns in each case; the first one alternates from round to round, and while one is
 measured the other is paused (SIGSTOP), so that its background work does not count. First each gets
-the load of every kind of send for a time, uncounted, so that the JIT compiler of RocketMQ's broker
-has warmed up. The client is RocketMQ's Java client 5.5.0 (load/RocketMQLoad.java), a new process
-for each measurement, warmed up for a third of it; Kafka's is librdkafka. Messages that are read
-with the other protocol are in one queue, so that both kinds are read in the same way, and in equal
-numbers.
+the load of every kind of send that is measured for a time, uncounted, so that the JIT compiler of
+RocketMQ's broker has warmed up. The client is RocketMQ's Java client 5.5.0
+(load/RocketMQLoad.java), a new process for each measurement, warmed up for a third of it; Kafka's
+is librdkafka. Messages that are read with the other protocol are in one queue, so that both kinds
+are read in the same way, and in equal numbers.
 """
 
 import pstats
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -156,20 +157,20 @@ class Run(Sampling):
         self.report.bars.append(bar)
 
 
-def sends(run: Run) -> None:
-    """Four kinds of sends, to both servers."""
-    plan = run.plan
+def sends(run: Run, cases: Sequence[str] = tuple(SENDS)) -> None:
+    """Kinds of sends, to both servers."""
+    plan, wanted = run.plan, {case: SENDS[case] for case in cases}
     for _, namesrv in run.order(0):
-        for send in SENDS.values():
+        for send in wanted.values():
             run.client.run(namesrv, send.mode, "warm-up", plan.warm_up_seconds, send.number)
     for turn in range(plan.rounds):
-        for case, send in SENDS.items():
+        for case, send in wanted.items():
             for name, namesrv in run.order(turn):
                 rate, micros = run.client.run(
                     namesrv, send.mode, f"sends-{turn}", plan.seconds, send.number
                 )
                 run.add(case, name, micros if send.is_median else rate)
-    for case, send in SENDS.items():
+    for case, send in wanted.items():
         run.bar(
             case.partition(" [")[0],
             run.median(case, OURS),
@@ -220,13 +221,23 @@ CASES: dict[str, Callable[[Run], None]] = {
     "consumes": consumes,
     "crossing": crossing,
 }
+PARTS: dict[str, Callable[[Run], None]] = {
+    **CASES,
+    "threads": partial(sends, cases=["sync, 32 threads [1/s]"]),
+    "latency": partial(sends, cases=["sync, 1 thread, median [us]"]),
+    "async": partial(sends, cases=["async, 1000 in flight [1/s]"]),
+    "batches": partial(sends, cases=["batches of 100 [1/s]"]),
+}
+"""What can be measured by itself: the cases, and each kind of send."""
 
 
 def run(plan: Plan = FULL, only: tuple[str, ...] = tuple(CASES)) -> Report:
     """Measure, and report which bars hold."""
+    is_whole = set(only) == set(CASES)
+    flags = [] if is_whole else [f"--only {name}" for name in only]
     report = Report(
-        name="remoting" if set(only) == set(CASES) else f"remoting-{'-'.join(only)}",
-        command="python -m bench.remoting",
+        name="remoting" if is_whole else f"remoting-{'-'.join(only)}",
+        command=" ".join(["python -m bench.remoting", *flags]),
         question="How does rockgate's RocketMQ listener compare with Apache RocketMQ?",
         peers={"rocketmq": jars.version("rocketmq")},
         notes={"plan": "full" if plan is FULL else "quick", "message bytes": SIZE},
@@ -241,7 +252,7 @@ def run(plan: Plan = FULL, only: tuple[str, ...] = tuple(CASES)) -> Report:
         others = {OURS: theirs.broker_daemon, THEIRS: ours.daemon}
         going = Run(plan, report, Client(Path(folder)), servers, ours.bootstrap, others)
         for name in only:
-            CASES[name](going)
+            PARTS[name](going)
     return report
 
 
@@ -254,7 +265,7 @@ def profile(plan: Plan, only: tuple[str, ...]) -> None:
             servers = {OURS: ours.namesrv}
             going = Run(plan, report, Client(Path(folder)), servers, ours.bootstrap, {})
             for name in only:
-                CASES[name](going)
+                PARTS[name](going)
             ours.stop()
         pstats.Stats(str(path)).sort_stats("tottime").print_stats(PROFILE_LINES)
 
@@ -262,7 +273,7 @@ def profile(plan: Plan, only: tuple[str, ...]) -> None:
 def main() -> int:
     """Run from the command line; 1 if a bar fails."""
     parser = command_line("remoting", __doc__, quick="a smoke test of a minute")
-    parser.add_argument("--only", action="append", choices=list(CASES), help="a part, or several")
+    parser.add_argument("--only", action="append", choices=list(PARTS), help="a part, or several")
     parser.add_argument("--profile", action="store_true", help="where our server's time goes")
     arguments = parser.parse_args()
     plan, only = QUICK if arguments.quick else FULL, tuple(arguments.only or CASES)

@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from rockgate.gateway.compose.kafka import KafkaFolds
-from rockgate.gateway.compose.remoting_services import RemotingFolds
+from rockgate.gateway.compose.folds import server_folds
 from rockgate.gateway.compose.storage import open_store
 from rockgate.gateway.transcode.keys import record_keys
 from rockgate.protocol.entry import DELAYED, pack_properties
@@ -22,17 +21,11 @@ from rockgate.protocol.remoting.system_topics import TIMES_TOPIC
 from rockgate.store.config import StoreConfig
 from rockgate.store.delay.changes import DELAY_TOPIC, encode_schedule
 from rockgate.store.log.commitlog import Draft
-from rockgate.store.state.fold import Fold, Journal
-from rockgate.store.state.topics import Topics
 from rockgate.store.store import Store
 from rockgate.store.write.append import Intake
 
 GROUP = 250
 BODY = bytes(100)
-
-
-def _folds(journal: Journal, topics: Topics) -> list[Fold]:
-    return [*KafkaFolds.make(journal, topics).all(), *RemotingFolds.make(journal, topics).all()]
 
 
 def fill(store: Store, topic: str, count: int, first_ms: int, step_ms: float) -> None:
@@ -69,7 +62,7 @@ def fill(store: Store, topic: str, count: int, first_ms: int, step_ms: float) ->
 def main() -> None:
     """Fill the directory given on the command line."""
     path, topic, count, first_ms, step_ms = sys.argv[1:]
-    store = asyncio.run(open_store(Path(path), StoreConfig(), _folds, record_keys))
+    store = asyncio.run(open_store(Path(path), StoreConfig(), server_folds, record_keys))
     # `redeliver` is not set, so nothing is delivered.
     fill(store, topic, int(count), int(first_ms), float(step_ms))
 

@@ -21,14 +21,17 @@ class LoadFailed(Exception):
 class JavaLoad:
     """One program of bench/load."""
 
-    def __init__(self, folder: Path, program: str) -> None:
-        """Compile it into a folder, which is also the home of the client's files."""
+    def __init__(self, folder: Path, program: str, *, source: Path = FOLDER) -> None:
+        """Compile it into a folder, which is also the home of the client's files.
+
+        `source` is the folder of the program.
+        """
         self._folder = folder
         self._program = program
         self._path = f"{folder}:{jars.fetch('rocketmq')}/*"
         compiler = str(find_java().with_name("javac"))
-        source = FOLDER / f"{program}.java"
-        subprocess.run([compiler, "-d", str(folder), "-cp", self._path, str(source)], check=True)
+        file = str(source / f"{program}.java")
+        subprocess.run([compiler, "-d", str(folder), "-cp", self._path, file], check=True)
 
     def run(self, *words: str | float, seconds_max: float = SECONDS_MAX) -> list[float]:
         """Run it, and return its results."""

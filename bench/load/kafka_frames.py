@@ -7,8 +7,10 @@ time. The error code of every response is checked.
 
 import asyncio
 import socket
+import ssl
 import struct
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import cast
 
@@ -21,9 +23,16 @@ from rockgate.protocol.frames import FrameReader
 from rockgate.protocol.kafka.connection import ClientConnection
 from rockgate.protocol.kafka.error_codes import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from rockgate.protocol.kafka.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
+)
+from rockgate.protocol.kafka.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
 )
 from rockgate.protocol.kafka.messages.produce import (
     PartitionProduceData,
@@ -36,6 +45,8 @@ from rockgate.protocol.kafka.schema import decode, encode
 
 PRODUCE_VERSION = 9
 INIT_VERSION = 4
+FETCH_VERSION = 13
+METADATA_VERSION = 12
 TIMEOUT_MS = 30_000
 SECONDS_MAX = 60.0
 RETRY_SECONDS = 0.05
@@ -100,15 +111,70 @@ class Frames:
             raise LoadFailed(f"a message was refused with code {code}")
 
 
+def fetch_frames(address: Address, topic: str, count: int) -> list[bytes]:
+    """Make Fetch requests for one batch each of partition 0, from its beginning on."""
+    connection = ClientConnection(client_id="bench")
+    asked = MetadataRequest(
+        topics=[MetadataRequestTopic(topic_id=bytes(16), name=topic)],
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=False,
+    )
+    connection.send(ApiKey.METADATA, METADATA_VERSION, [encode(asked, METADATA_VERSION)])
+    with socket.create_connection(address, timeout=SECONDS_MAX) as raw:
+        raw.sendall(b"".join(connection.data_to_send()))
+        answers = connection.receive_data(raw.recv(1 << 16))
+        while not answers:
+            answers = connection.receive_data(raw.recv(1 << 16))
+    (found,) = decode(MetadataResponse, METADATA_VERSION, answers[0].body).topics
+    assert isinstance(found, MetadataResponseTopic), "decoded as a whole"
+    frames = []
+    for offset in range(count):
+        partition = FetchPartition(
+            partition=0,
+            current_leader_epoch=-1,
+            fetch_offset=offset,
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=1,
+        )
+        request = FetchRequest(
+            max_wait_ms=500,
+            min_bytes=1,
+            max_bytes=ANSWER_SIZE_MAX,
+            isolation_level=0,
+            session_id=0,
+            session_epoch=-1,
+            topics=[FetchTopic(topic_id=found.topic_id, partitions=[partition])],
+            forgotten_topics_data=[],
+            rack_id="",
+        )
+        connection.send(ApiKey.FETCH, FETCH_VERSION, [encode(request, FETCH_VERSION)])
+        frames.append(b"".join(connection.data_to_send()))
+    return frames
+
+
 # One in flight
 
 
-def one_in_flight(address: Address, topic: str, size: int, seconds: float) -> list[float]:
-    """Return the seconds of each request, sent one after the other over one connection."""
+def one_in_flight(
+    address: Address,
+    topic: str,
+    size: int,
+    seconds: float,
+    context: ssl.SSLContext | None = None,
+) -> list[float]:
+    """Return the seconds of each request, sent one after the other over one connection.
+
+    With a context the connection has TLS.
+    """
     frames = Frames(topic, size)
     taken = []
-    with socket.create_connection(address, timeout=SECONDS_MAX) as connection:
+    with ExitStack() as stack:
+        connection = stack.enter_context(socket.create_connection(address, timeout=SECONDS_MAX))
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is not None:
+            wrapped = context.wrap_socket(connection, server_hostname=address[0])
+            connection = stack.enter_context(wrapped)
         reader = FrameReader(ANSWER_SIZE_MAX)
         end = time.perf_counter() + seconds
         began = 0.0

@@ -128,14 +128,14 @@ class Delivery:
             self._error = error
 
 
-def produce(bootstrap: str, topic: str, size: int, count: int) -> Load:
+def produce(bootstrap: str, topic: str, size: int, count: int, **settings: object) -> Load:
     """Send `count` messages of one size to partition 0 and wait until all are acknowledged.
 
     The first message creates the topic and is not timed.
     """
     deadline = time.monotonic() + SECONDS_MAX
     value = bytes(size)
-    delivery = Delivery(bootstrap)
+    delivery = Delivery(bootstrap, **settings)
     delivery.send(topic, value, 0, deadline)
     delivery.finish(deadline)
     began = time.perf_counter()
@@ -145,10 +145,10 @@ def produce(bootstrap: str, topic: str, size: int, count: int) -> Load:
     return Load(count=count, payload_bytes=count * size, seconds=seconds)
 
 
-def consume(bootstrap: str, topic: str, size: int, count: int) -> Load:
+def consume(bootstrap: str, topic: str, size: int, count: int, **settings: object) -> Load:
     """Read `count` messages from the beginning of partition 0."""
     deadline = time.monotonic() + SECONDS_MAX
-    consumer = Consumer({"bootstrap.servers": bootstrap, **CONSUMER})
+    consumer = Consumer({"bootstrap.servers": bootstrap, **CONSUMER, **settings})
     received = 0
     try:
         consumer.list_topics(topic, timeout=SECONDS_MAX)
@@ -175,9 +175,9 @@ def _check(message: Any, size: int) -> None:
         raise LoadFailed(f"a message of {size} bytes came back with {len(message.value())}")
 
 
-def create_topic(bootstrap: str, topic: str, partitions: int) -> None:
+def create_topic(bootstrap: str, topic: str, partitions: int, **settings: object) -> None:
     """Create a topic with one replica."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, **settings})
     admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(SECONDS_MAX)
 
 

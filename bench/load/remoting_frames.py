@@ -71,14 +71,14 @@ def send_frames(topic: str, size: int) -> Callable[[int, int], bytes]:
     return lambda number, now_ms: head.write(number, 0, size, 0, now_ms, 0, "") + body
 
 
-def pull_frame(topic: str, number: int) -> bytes:
-    """Make a pull of queue 0, which starts `number` pulls after its beginning."""
+def pull_frame(topic: str, number: int, count: int = PULL_COUNT) -> bytes:
+    """Make a pull of messages of queue 0, which starts `number` pulls after its beginning."""
     fields = {
         "consumerGroup": GROUP,
         "topic": topic,
         "queueId": "0",
-        "queueOffset": str(number * PULL_COUNT),
-        "maxMsgNums": str(PULL_COUNT),
+        "queueOffset": str(number * count),
+        "maxMsgNums": str(count),
         "sysFlag": str(WITH_SUBSCRIPTION),
         "commitOffset": "0",
         "suspendTimeoutMillis": "0",

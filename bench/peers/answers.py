@@ -32,8 +32,11 @@ def answers_api_versions(address: Address) -> bool:
     return answer is not None and len(answer) >= 6 and struct.unpack_from(">ih", answer) == (1, 0)
 
 
-def ask_remoting(address: Address, code: int) -> bytes | None:
-    """Return the body of the response to a remoting request without fields; None on failure."""
+def ask_remoting(address: Address, code: int, *, others: tuple[int, ...] = ()) -> bytes | None:
+    """Return the body of the response to a remoting request without fields; None on failure.
+
+    `others` are response codes besides success that are no failure.
+    """
     header = json.dumps(
         {
             "code": code,
@@ -56,8 +59,9 @@ def ask_remoting(address: Address, code: int) -> bytes | None:
         found = json.loads(answer[4:end])
     except ValueError:
         return None
-    is_success = isinstance(found, dict) and found.get("code") == 0 and found.get("opaque") == 1
-    return answer[end:] if is_success else None
+    if not isinstance(found, dict) or found.get("opaque") != 1:
+        return None
+    return answer[end:] if found.get("code") in (0, *others) else None
 
 
 def answers_namesrv(address: Address) -> bool:
@@ -67,7 +71,8 @@ def answers_namesrv(address: Address) -> bool:
 
 def answers_broker(address: Address, namesrv: Address) -> bool:
     """Say whether a RocketMQ broker is serving, and registered with its name server."""
-    if ask_remoting(address, BROKER_RUNTIME_INFO) is None:
+    # One that authenticates its clients does not serve this one: 5.x says 16, 4.9 says 1.
+    if ask_remoting(address, BROKER_RUNTIME_INFO, others=(1, 16)) is None:
         return False
     cluster = ask_remoting(namesrv, CLUSTER_INFO)
     host, port = address

@@ -82,13 +82,14 @@ class KafkaPeer(KafkaBroker):
         directory: Path | None = None,
         *,
         port: int = 0,
+        controller_port: int = 0,
         settings: Mapping[str, str] | None = None,
         heap: str = HEAP,
         log_level: str = "WARN",
         cache: Path | None = None,
     ) -> None:
         super().__init__(NAME, directory, port=port)
-        self._controller_port = 0
+        self._controller_port = controller_port
         self._settings = dict(settings or {})
         self._heap = heap
         self._log_level = log_level
@@ -99,9 +100,8 @@ class KafkaPeer(KafkaBroker):
     def start(self, seconds_max: float = START_SECONDS_MAX) -> Self:
         """Start it and wait until it responds; the first start formats its directory."""
         java, class_path = find_java(), _class_path(self._cache)
-        if not self._controller_port:
-            self._port = self._port or free_ports(1)[0]
-            (self._controller_port,) = free_ports(1)
+        self._port = self._port or free_ports(1)[0]
+        self._controller_port = self._controller_port or free_ports(1)[0]
         self._write_configuration()
         if not (self.directory / "data" / "meta.properties").exists():
             self._format(java, class_path)

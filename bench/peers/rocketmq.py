@@ -6,6 +6,7 @@ so that a new broker does not preallocate gigabytes, and everything listens on l
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Self
 
 from bench.peers import jars
@@ -22,6 +23,7 @@ OLD = "rocketmq-4"
 """The 4.x line, which is still widely used."""
 NAMESRV_HEAP = "128m"
 BROKER_HEAP = "768m"
+MASTER_HEAP = "512m"
 # The broker opens a port for priority requests two below its own, and one for replicas above it.
 URGENT_STEP, REPLICA_STEP = -2, 1
 FLAGS = (
@@ -138,15 +140,19 @@ class RocketMQPeer(Peer):
             seconds_max=seconds_max,
         )
         try:
-            self.broker_daemon.start(
-                self._command(BROKER_CLASS, "broker", self._broker_heap),
-                is_ready=lambda: answers_broker(self.broker, self.namesrv),
-                seconds_max=seconds_max,
-            )
+            self.restart_broker(seconds_max)
         except BaseException:
             self.namesrv_daemon.stop()
             raise
         return self
+
+    def restart_broker(self, seconds_max: float = START_SECONDS_MAX) -> None:
+        """Start the broker, which does not run, and wait until clients can find it."""
+        self.broker_daemon.start(
+            self._command(BROKER_CLASS, "broker", self._broker_heap),
+            is_ready=lambda: answers_broker(self.broker, self.namesrv),
+            seconds_max=seconds_max,
+        )
 
     def stop(self) -> None:
         """Stop broker and name server cleanly."""
@@ -199,12 +205,19 @@ class RocketMQPeer(Peer):
             (self.directory / f"{role}.properties").write_text(properties(pairs))
 
     def _command(self, name: str, role: str, heap: str) -> list[str]:
-        return [
-            *(str(find_java()), *FLAGS, f"-Xms{heap}", f"-Xmx{heap}"),
-            *_home_flags(self.directory),
-            *("-cp", _class_path(self.directory, self._cache, self._line)),
-            *(name, "-c", str(self.directory / f"{role}.properties")),
-        ]
+        settings = self.directory / f"{role}.properties"
+        return server_command(name, settings, heap, self._cache, self._line)
+
+
+def server_command(
+    name: str, settings: Path, heap: str, cache: Path | None = None, line: str = NAME
+) -> list[str]:
+    """The command line of a name server or a broker with a file of settings, by its class."""
+    directory = settings.parent
+    return [
+        *(str(find_java()), *FLAGS, f"-Xms{heap}", f"-Xmx{heap}", *_home_flags(directory)),
+        *("-cp", _class_path(directory, cache, line), name, "-c", str(settings)),
+    ]
 
 
 def tool_command(
@@ -235,3 +248,58 @@ def _class_path(directory: Path, cache: Path | None, line: str) -> str:
         for program in ("namesrv", "broker", "tools"):
             (directory / "conf" / f"logback_{program}.xml").write_text(OLD_LOGBACK)
     return f"{directory}:{jars.fetch(line, cache) / '*'}"
+
+
+class RocketMQMaster:
+    """A further broker of a peer's cluster, which has to run: a master, if the settings do not
+    say that it is a slave."""
+
+    def __init__(
+        self,
+        peer: RocketMQPeer,
+        name: str,
+        *,
+        settings: Mapping[str, str] | None = None,
+        heap: str = MASTER_HEAP,
+        line: str = NAME,
+    ) -> None:
+        self._peer = peer
+        self._line = line
+        self.name = name
+        self._directory = peer.directory / name
+        self.daemon = Daemon("broker", self._directory)
+        self._settings = dict(settings or {})
+        self._heap = heap
+        self._port = 0
+
+    @property
+    def broker(self) -> tuple[str, int]:
+        """Host and port of the broker."""
+        return HOST, self._port
+
+    def start(self, seconds_max: float = START_SECONDS_MAX) -> Self:
+        """Start it and wait until clients can find it; after a stop it has the same port."""
+        self._port = self._port or free_port_with((URGENT_STEP, REPLICA_STEP))
+        self._directory.mkdir(parents=True, exist_ok=True)
+        settings = {"brokerName": self.name, **self._settings}
+        path = self._directory / "broker.properties"
+        _, namesrv_port = self._peer.namesrv
+        pairs = broker_settings(self._directory, self._port, namesrv_port, settings)
+        path.write_text(properties(pairs))
+        self.daemon.start(
+            server_command(BROKER_CLASS, path, self._heap, line=self._line),
+            is_ready=lambda: answers_broker(self.broker, self._peer.namesrv),
+            seconds_max=seconds_max,
+        )
+        return self
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.daemon.stop()

@@ -3,8 +3,9 @@
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 from bench.peers.answers import answers_api_versions
@@ -37,8 +38,14 @@ class RockgateServer(KafkaBroker):
         rocketmq: bool = False,
         http: bool = False,
         root: Path = ROOT,
+        under: Sequence[str] = (),
+        environ: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`root` is the checkout of the server: this one, or another commit's."""
+        """`root` is the checkout of the server: this one, or another commit's.
+
+        `under` is a command that runs the server, such as a profiler's; `environ` is added to its
+        environment.
+        """
         port, self._remoting_port, self._namesrv_port, self._http_port = free_ports(4)
         super().__init__(NAME, directory, port=port)
         self._has_rocketmq = rocketmq
@@ -46,6 +53,8 @@ class RockgateServer(KafkaBroker):
         self._settings = [part for pair in settings for part in ("--set", pair)]
         self._profile = profile
         self._root = root
+        self._under = under
+        self._environ = environ
 
     # Lifecycle
 
@@ -61,7 +70,7 @@ class RockgateServer(KafkaBroker):
         }
         self.daemon.start(
             [
-                *(sys.executable, "-m", *program, "serve"),
+                *(*self._under, sys.executable, "-m", *program, "serve"),
                 *("--data-dir", str(self.directory / "data"), "--kafka", self.bootstrap),
                 *("--http", f"{HOST}:{self._http_port}" if self._has_http else "off"),
                 *self._rocketmq_listeners(),
@@ -70,6 +79,7 @@ class RockgateServer(KafkaBroker):
             is_ready=lambda: answers_api_versions(self.address),
             environ={
                 **inherited,
+                **self._environ,
                 "PYTHONPATH": os.pathsep.join(str(self._root / room) for room in ROOMS),
             },
             seconds_max=seconds_max,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from bench.requests.messages import heavy_place, sent_v2
 from bench.requests.remoting import frame
-from bench.requests.world import Loaded, Request
+from bench.requests.world import GROUP_OF_ALL, WIDE, Loaded, Request
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 
@@ -138,6 +138,23 @@ def _count_empty(world: Loaded) -> list[bytes]:
     return [frame(R.COUNT_EMPTY_OFFSETS, {}, json.dumps(ranges).encode())]
 
 
+def _timers(world: Loaded) -> list[bytes]:
+    _delays(world)
+    return [frame(R.GET_TIMER_METRICS)]
+
+
+def _sent_reset(_: Loaded) -> list[bytes]:
+    """A reset whose offsets are sent to a member."""
+    consumer = {"groupName": GROUP_OF_ALL, "subscriptionDataSet": [{"topic": WIDE}]}
+    beat = {"clientID": "bench", "consumerDataSet": [consumer], "producerDataSet": []}
+    fields = {"topic": WIDE, "group": GROUP_OF_ALL, "timestamp": 1, "isForce": "true"}
+    return [
+        frame(R.UPDATE_BROKER_CONFIG, {}, b"useServerSideResetOffset=false"),
+        frame(R.HEART_BEAT, {}, json.dumps(beat).encode()),
+        frame(R.INVOKE_BROKER_TO_RESET_OFFSET, fields),
+    ]
+
+
 def _of(
     code: RequestCode,
     what: str,
@@ -155,6 +172,8 @@ def _of(
 
 REQUESTS: tuple[Request, ...] = (
     _of(R.SCAN_DELAYS, "10,000 that wait", _scan),
+    _of(R.GET_TIMER_METRICS, "10,000 that wait", _timers),
+    _of(R.INVOKE_BROKER_TO_RESET_OFFSET, "10,000 queues sent to a member", _sent_reset),
     _of(R.DESCRIBE_DELAYS, "200 of 10,000", _describe_delays),
     _of(
         R.CANCEL_DELAY,

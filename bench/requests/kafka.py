@@ -17,8 +17,10 @@ from bench.requests.world import (
     Request,
     kafka_frame,
 )
+from rockgate.gateway.kafka.client_metrics.subscriptions import identify
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.protocol.kafka.messages import consumer_group_describe as modern_describing
 from rockgate.protocol.kafka.messages import describe_client_quotas as limits
 from rockgate.protocol.kafka.messages import describe_configs as configs
 from rockgate.protocol.kafka.messages import describe_groups as describing
@@ -30,6 +32,7 @@ from rockgate.protocol.kafka.messages import describe_transactions as transactio
 from rockgate.protocol.kafka.messages import elect_leaders as electing
 from rockgate.protocol.kafka.messages import fetch as fetching
 from rockgate.protocol.kafka.messages import find_coordinator as finding
+from rockgate.protocol.kafka.messages import get_telemetry_subscriptions as subscribing
 from rockgate.protocol.kafka.messages import list_config_resources as resources
 from rockgate.protocol.kafka.messages import list_groups as listing
 from rockgate.protocol.kafka.messages import list_offsets as times
@@ -38,10 +41,14 @@ from rockgate.protocol.kafka.messages import list_transactions as listed
 from rockgate.protocol.kafka.messages import metadata
 from rockgate.protocol.kafka.messages import offset_fetch as offsets
 from rockgate.protocol.kafka.messages import offset_for_leader_epoch as epochs
+from rockgate.protocol.kafka.messages import push_telemetry as pushing
 from rockgate.protocol.kafka.messages import update_features as features
+from rockgate.protocol.kafka.records.batch import Compression
+from rockgate.protocol.kafka.records.compression import compress
 
 TOPIC_RESOURCE = 2
 REPEATS = 100
+INSTANCE = b"i" * 16
 
 
 def row(
@@ -215,6 +222,13 @@ def _group_reads() -> Iterator[Request]:
         "50,000 groups",
         lambda w: describing.DescribeGroupsRequest(groups=w.groups),
     )
+    yield row(
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        "50,000 groups",
+        lambda w: modern_describing.ConsumerGroupDescribeRequest(
+            group_ids=w.groups, include_authorized_operations=True
+        ),
+    )
     yield row(ApiKey.LIST_GROUPS, "all", lambda _: listing.ListGroupsRequest())
     yield row(
         ApiKey.DESCRIBE_TRANSACTIONS,
@@ -248,6 +262,21 @@ def _config_reads() -> Iterator[Request]:
         ),
     )
     yield row(ApiKey.LIST_CONFIG_RESOURCES, "all", lambda _: resources.ListConfigResourcesRequest())
+    yield row(
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+        "a new client",
+        lambda _: subscribing.GetTelemetrySubscriptionsRequest(),
+    )
+    yield row(
+        ApiKey.PUSH_TELEMETRY,
+        "1 MiB of empty fields, compressed",
+        lambda _: pushing.PushTelemetryRequest(
+            client_instance_id=INSTANCE,
+            subscription_id=identify((), 300_000, INSTANCE),
+            compression_type=Compression.ZSTD,
+            metrics=compress(b"\x12\x00" * (1 << 19), Compression.ZSTD),
+        ),
+    )
     yield row(ApiKey.DESCRIBE_CLIENT_QUOTAS, "all", lambda _: limits.DescribeClientQuotasRequest())
     yield row(
         ApiKey.ELECT_LEADERS, "all", lambda _: electing.ElectLeadersRequest(topic_partitions=None)

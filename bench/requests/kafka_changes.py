@@ -5,6 +5,7 @@ are deleted last.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from bench.requests import kafka_single
 from bench.requests.kafka import TOPIC_RESOURCE, all_indexes, all_topics, changing, row
@@ -15,6 +16,7 @@ from rockgate.protocol.kafka.messages import alter_client_quotas as quotas
 from rockgate.protocol.kafka.messages import alter_configs as altering
 from rockgate.protocol.kafka.messages import alter_partition_reassignments as reassigning
 from rockgate.protocol.kafka.messages import alter_replica_log_dirs as moving
+from rockgate.protocol.kafka.messages import consumer_group_heartbeat as beating
 from rockgate.protocol.kafka.messages import create_partitions as growing
 from rockgate.protocol.kafka.messages import create_topics as creating
 from rockgate.protocol.kafka.messages import delete_groups as dissolving
@@ -71,6 +73,43 @@ def _joining() -> Iterator[Request]:
                 for name in all_topics(w)
             ],
         ),
+    )
+
+
+def _beating() -> Iterator[Request]:
+    """Heartbeats of the consumer protocol: one that makes a large group, and one that says much."""
+    yield changing(
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        "a pattern for 10,000 topics",
+        lambda _: _joining_modern("modern-all", subscribed_topic_regex=".*"),
+    )
+    yield changing(
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        "10,000 topics by name",
+        lambda w: _joining_modern("modern-named", subscribed_topic_names=all_topics(w)[:10_000]),
+    )
+    yield changing(
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        "100,000 partitions owned",
+        lambda w: beating.ConsumerGroupHeartbeatRequest(
+            group_id="modern-all",
+            member_id="member",
+            member_epoch=2,
+            topic_partitions=[
+                beating.TopicPartitions(topic_id=w.topic_ids[-1], partitions=all_indexes(w))
+            ],
+        ),
+    )
+
+
+def _joining_modern(group: str, **said: Any) -> beating.ConsumerGroupHeartbeatRequest:
+    return beating.ConsumerGroupHeartbeatRequest(
+        group_id=group,
+        member_id="member",
+        member_epoch=0,
+        rebalance_timeout_ms=60_000,
+        topic_partitions=[],
+        **said,
     )
 
 
@@ -367,6 +406,7 @@ def _deleting() -> Iterator[Request]:
 REQUESTS: tuple[Request, ...] = (
     *_writing(),
     *_joining(),
+    *_beating(),
     *_committing(),
     *_transacting(),
     *kafka_single.REQUESTS,

@@ -3,12 +3,13 @@
 They are large because of what the name refers to: a transaction of every topic, or of every
 partition of a wide one; or because of the name itself; or because many arrive at once. They follow
 the transactions of `bench.requests.kafka_changes`, which add those partitions, and precede its
-deletion of topics.
+deletion of topics. Streams groups are here too.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
-from bench.requests.kafka import changing, row
+from bench.requests.kafka import all_indexes, changing, row
 from bench.requests.world import (
     COMMIT_VERSION,
     TRANSACTION_OF_ALL,
@@ -24,6 +25,8 @@ from rockgate.protocol.kafka.messages import describe_cluster as cluster
 from rockgate.protocol.kafka.messages import end_txn as ending
 from rockgate.protocol.kafka.messages import heartbeat as beating
 from rockgate.protocol.kafka.messages import init_producer_id as beginning
+from rockgate.protocol.kafka.messages import streams_group_describe as describing
+from rockgate.protocol.kafka.messages import streams_group_heartbeat as streaming
 
 LONG = "x" * 32_000
 END_VERSION = 4
@@ -101,4 +104,100 @@ def _together() -> Iterator[Request]:
     )
 
 
-REQUESTS: tuple[Request, ...] = (*_names(), *_together(), *_transactions())
+# Streams groups
+
+STREAMS_GROUP = "streams"
+SUBTOPOLOGIES = 1_000
+TOPICS_EACH = 9
+TASKS = 50_000
+
+
+def _joining(
+    world: Loaded, group: str, subtopologies: list[streaming.Subtopology], member: str = "member"
+) -> streaming.StreamsGroupHeartbeatRequest:
+    return streaming.StreamsGroupHeartbeatRequest(
+        group_id=group,
+        member_id=member,
+        member_epoch=0,
+        rebalance_timeout_ms=60_000,
+        process_id=member,
+        topology=streaming.Topology(subtopologies=subtopologies),
+        active_tasks=[],
+        standby_tasks=[],
+        warmup_tasks=[],
+        user_endpoint=streaming.Endpoint(host="here", port=1),
+    )
+
+
+def _many_subtopologies(world: Loaded) -> list[streaming.Subtopology]:
+    """As many as a topology may have; each writes what the next one reads."""
+    return [
+        streaming.Subtopology(
+            subtopology_id=f"{at:05d}",
+            source_topics=world.topics[:1],
+            repartition_sink_topics=[f"r{at + 1}"],
+            repartition_source_topics=[streaming.TopicInfo(name=f"r{at}")] if at else [],
+            state_changelog_topics=[
+                streaming.TopicInfo(name=f"c{at}-{each}") for each in range(TOPICS_EACH - 3)
+            ],
+        )
+        for at in range(SUBTOPOLOGIES)
+    ]
+
+
+def _wide(world: Loaded) -> list[streaming.Subtopology]:
+    """As many tasks as a group may have, by a repartition topic of its own."""
+    count = min(TASKS, len(all_indexes(world)))
+    return [
+        streaming.Subtopology(
+            subtopology_id="0", source_topics=world.topics[:1], repartition_sink_topics=["wide-r"]
+        ),
+        streaming.Subtopology(
+            subtopology_id="1",
+            repartition_source_topics=[streaming.TopicInfo(name="wide-r", partitions=count - 10)],
+        ),
+    ]
+
+
+def _owning(world: Loaded, **said: Any) -> streaming.StreamsGroupHeartbeatRequest:
+    tasks = [streaming.TaskIds(subtopology_id="1", partitions=all_indexes(world)[: TASKS - 10])]
+    return streaming.StreamsGroupHeartbeatRequest(
+        group_id=STREAMS_GROUP,
+        member_id="member",
+        member_epoch=2,
+        active_tasks=tasks,
+        standby_tasks=[],
+        warmup_tasks=[],
+        **said,
+    )
+
+
+def _streams() -> Iterator[Request]:
+    heartbeat = ApiKey.STREAMS_GROUP_HEARTBEAT
+    yield changing(
+        heartbeat,
+        "1,000 subtopologies with 9,000 topics",
+        lambda w: _joining(w, "streams-deep", _many_subtopologies(w)),
+    )
+    yield changing(heartbeat, "50,000 tasks", lambda w: _joining(w, STREAMS_GROUP, _wide(w)))
+    yield changing(
+        heartbeat,
+        "50,000 tasks, another member",
+        lambda w: _joining(w, STREAMS_GROUP, _wide(w), "another"),
+    )
+    yield changing(heartbeat, "50,000 tasks owned", _owning)
+    yield row(
+        ApiKey.STREAMS_GROUP_DESCRIBE,
+        "50,000 groups",
+        lambda w: describing.StreamsGroupDescribeRequest(
+            group_ids=[STREAMS_GROUP, "streams-deep", *w.groups], include_authorized_operations=True
+        ),
+    )
+
+
+REQUESTS: tuple[Request, ...] = (
+    *_names(),
+    *_together(),
+    *_transactions(),
+    *_streams(),
+)

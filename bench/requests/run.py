@@ -12,13 +12,15 @@ request stalls others for more than 50 ms.
 
 A request is a row of a table: a name, a listener, and a function that makes its frames from the
 loaded data (`bench.requests.world`). Kafka's are in `bench.requests.kafka`,
-`bench.requests.kafka_changes` and `bench.requests.kafka_single`, those of RocketMQ remoting and of
-the name server in `bench.requests.remoting`, `bench.requests.messages`, `bench.requests.admin` and
-`bench.requests.members`, those of HTTP here, and incomplete requests in `bench.requests.half`. To
-add one, add a row to its module's `REQUESTS`. Frames are sent on one connection, each after the
-response to the previous one; all but the last are preparation and not measured. Requests that are
-not `is_changing` are repeated three times and the shortest stall counts, because other processes of
-the machine can only prolong it.
+`bench.requests.kafka_changes`, `bench.requests.kafka_single`, `bench.requests.kafka_share` and
+`bench.requests.kafka_security`, those of RocketMQ remoting and of the name server in
+`bench.requests.remoting`,
+`bench.requests.messages`, `bench.requests.admin`, `bench.requests.members` and
+`bench.requests.remoting_security`, those of HTTP here, and incomplete requests in
+`bench.requests.half`. To add one, add a row to its module's `REQUESTS`. Frames are sent on one
+connection, each after the response to the previous one; all but the last are preparation and not
+measured. Requests that are not `is_changing` are repeated three times and the shortest stall
+counts, because other processes of the machine can only prolong it.
 
 Memory is measured as well. The requests create data, above all 100,000 topics and the quotas of
 50,000 clients; so the server is restarted with the same data, and may have used at most 256 MB more
@@ -40,7 +42,18 @@ from bench.measure.procfs import anonymous_bytes, thread_seconds
 from bench.measure.results import Bar, Report
 from bench.peers.answers import Address
 from bench.peers.rockgate import RockgateServer
-from bench.requests import admin, half, kafka, kafka_changes, members, messages, remoting
+from bench.requests import (
+    admin,
+    half,
+    kafka,
+    kafka_changes,
+    kafka_security,
+    kafka_share,
+    members,
+    messages,
+    remoting,
+    remoting_security,
+)
 from bench.requests.world import (
     FULL,
     QUICK,
@@ -84,6 +97,10 @@ REQUESTS: tuple[Request, ...] = (
     *members.REQUESTS,
     *PAGES,
     *half.REQUESTS,
+    *kafka_share.REQUESTS,
+    *kafka_security.REQUESTS,
+    *remoting_security.REQUESTS,
+    *kafka_security.DELETIONS,
     *kafka_changes.REQUESTS,
     *members.DELETIONS,
 )
@@ -254,7 +271,7 @@ def measure(size: Size, requests: Sequence[Request]) -> tuple[dict[str, Outcome]
     """Load a server and send everything; return results by name, and notes."""
     notes: dict[str, float] = {}
     outcomes: dict[str, Outcome] = {}
-    with RockgateServer(rocketmq=True, http=True) as server:
+    with RockgateServer(rocketmq=True, http=True, settings=kafka_security.SETTINGS) as server:
         began = time.perf_counter()
         world = load(server.listeners, size)
         notes["load, seconds"] = round(time.perf_counter() - began, 1)
