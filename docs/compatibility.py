@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.compose.kafka.table import HANDLERS
 from rockgate.protocol.kafka.keys import ApiKey
 
 ROOT = Path(__file__).resolve().parent.parent

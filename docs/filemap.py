@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "docs/internals/file-map.md"
-ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli", "bench")
+ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli", "console", "bench")
 BEGIN = "<!-- file map: written by `make docs` from the first sentence of each module -->"
 END = "<!-- end of the file map -->"
 

@@ -9,7 +9,11 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.compose.kafka.table import HANDLERS
+from rockgate.gateway.kafka.configs.client_metrics import (
+    CLIENT_METRICS_CONFIGS,
+    SubscriptionConfig,
+)
 from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS, GroupConfig
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS, TopicConfig
 from rockgate.protocol.kafka.api import APIS
@@ -46,6 +50,13 @@ Every group config of Kafka 4.3 is accepted, validated with the default bounds o
 stored by group name and described, whether the group exists or not.
 """
 
+CLIENT_METRICS_SECTION = """\
+
+## Client metrics configs
+
+The configs of client metrics subscriptions, which take effect with `client_metrics.enabled`.
+"""
+
 
 def render() -> str:
     """The whole page."""
@@ -61,6 +72,8 @@ def render() -> str:
         *config_lines(),
         GROUP_SECTION,
         *table(GROUP_CONFIGS.values()),
+        CLIENT_METRICS_SECTION,
+        *table(CLIENT_METRICS_CONFIGS.values()),
     ]
     return "\n".join(lines) + "\n"
 
@@ -109,12 +122,13 @@ def config_lines() -> Iterator[str]:
     yield from table(config for config in configs if not config.has_effect and not config.is_ours)
 
 
-def table(configs: Iterable[TopicConfig | GroupConfig]) -> Iterator[str]:
+def table(configs: Iterable[TopicConfig | GroupConfig | SubscriptionConfig]) -> Iterator[str]:
     """One line for each config."""
     yield "| config | default | values | broker setting | description |"
     yield "|---|---|---|---|---|"
     for config in configs:
         default = f"`{config.default}`" if config.default else "empty"
-        broker = f"`{config.broker}`" if config.broker else "-"
+        name = None if isinstance(config, SubscriptionConfig) else config.broker
+        broker = f"`{name}`" if name else "-"
         cells = (f"`{config.name}`", default, config.type.accepts, broker, config.documentation)
         yield f"| {' | '.join(cells)} |"
