@@ -9,15 +9,18 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
 	  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-ROOMS := protocol store gateway sdk pipeline cli tests bench compat-tests docs
+ROOMS := protocol store gateway sdk pipeline cli console tests bench compat-tests docs
 ARGS ?=
 
-.PHONY: help serve test test-long check format lock compat compat-spark-next bench bench-against docs fuzz jepsen rows-mutate clean
+.PHONY: help serve console test test-long check format lock compat compat-spark-next bench bench-against docs fuzz jepsen rows-mutate chaos-gateway compat-gateway cluster-gateway-demo clean
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
 
 serve: $(VENV)/.server ## Set up and start the server on its default ports (ARGS="--data-dir …" adds flags)
 	@exec $(BIN)/rockgate serve $(ARGS)
+
+console: $(VENV)/.console ## Set up and start the web console beside it, on http://127.0.0.1:8090 (ARGS adds flags)
+	@exec $(BIN)/rockgate console $(ARGS)
 
 test: $(VENV)/.dev ## Set up and run every test, on all cores (ARGS="-n 0 -k produce" adds pytest flags)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not spark" $(ARGS)
@@ -31,7 +34,7 @@ check: $(VENV)/.dev ## Formatter, linter, types, import contracts, house rules
 	$(BIN)/ruff format --check $(ROOMS)
 	$(BIN)/ruff check $(ROOMS)
 	$(BIN)/mypy
-	PYTHONPATH=protocol:store:gateway:sdk:pipeline:cli $(BIN)/lint-imports
+	PYTHONPATH=protocol:store:gateway:sdk:pipeline:cli:console $(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n auto --dist worksteal tests/house
 
 format: $(VENV)/.dev ## Write the formatter's and the linter's safe fixes
@@ -56,6 +59,16 @@ fuzz: $(VENV)/.dev ## Bad input on every listener, with the counts of tests/budg
 
 jepsen: $(VENV)/.dev ## Transactions under kills, pauses and restarts, with the counts of [long]
 	ROCKGATE_BUDGET=long $(BIN)/python -m pytest tests/jepsen $(ARGS)
+
+chaos-gateway: $(VENV)/.dev ## Kill and stop gateways and brokers of a real RocketMQ cluster, a hundred times
+	ROCKGATE_BUDGET=long $(BIN)/python -m pytest -n 0 -s -m "long or not long" tests/chaos $(ARGS)
+
+compat-gateway: $(VENV)/.dev ## The Kafka clients and Spark against a gateway over a real RocketMQ cluster
+	ROCKGATE_COMPAT_PEER=gateway ROCKGATE_BUDGET=long $(BIN)/python -m pytest -rs -m "long or not long" \
+	  $(or $(ARGS),compat-tests/kafka-python compat-tests/aiokafka compat-tests/confluent-kafka compat-tests/kafka-clients compat-tests/spark)
+
+cluster-gateway-demo: $(VENV)/.dev ## A real RocketMQ, two gateways, Java, Kafka and Spark on one topic; Ctrl-C ends it
+	@$(BIN)/python -m bench.demo.cluster_gateway $(ARGS)
 
 rows-mutate: $(VENV)/.dev ## Break the code behind a sample of requirement rows and expect red (ROW="LP-3": one)
 	$(BIN)/python -m tests.mutation $(ROW)
@@ -83,11 +96,17 @@ $(VENV)/.server: requirements/server.lock pyproject.toml | $(BIN)/python
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Beside the server, so that `make serve` does not install for minutes what it never imports.
+$(VENV)/.console: requirements/console.lock pyproject.toml | $(VENV)/.server
+	@echo "installing the web console"
+	@$(PIP) install --require-hashes -r requirements/console.lock
+	@touch $@
+
 $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/python
 	@echo "installing the server and everything the tests need (pyspark takes a minute)"
 	@$(PIP) install --require-hashes -r requirements/dev.lock
 	@$(PIP) install --no-deps --no-build-isolation -e .
-	@touch $(VENV)/.server $@
+	@touch $(VENV)/.server $(VENV)/.console $@
 
 # A Spark beside the one of the environment, which PYTHONPATH puts in front of it.
 $(VENV)/spark-next/.installed: requirements/spark-next.lock $(VENV)/.dev

@@ -9,7 +9,7 @@ import pytest
 from bench.load import rdkafka
 from bench.load.rdkafka import Load
 from bench.measure.results import Report
-from bench.remoting import CASES, FULL, OURS, QUICK, SENDS, THEIRS, Plan, Run
+from bench.remoting import CASES, FULL, OURS, PARTS, QUICK, SENDS, THEIRS, Plan, Run
 
 PLAN = Plan(rounds=3, seconds=1.0, warm_up_seconds=0.5, messages=700)
 RATES = {"ours": 300.0, "theirs": 100.0}
@@ -60,6 +60,12 @@ def test_both_servers_are_warmed_up_with_every_load_before_anything_counts(run: 
     }
     assert {(topic, seconds) for _, _, topic, seconds, _ in first} == {("warm-up", 0.5)}
     assert "warm-up" not in {topic for _, _, topic, _, _ in told(run)[2 * len(SENDS) :]}
+
+
+def test_a_kind_of_send_is_measured_alone_where_only_that_is_asked_for(run: Run) -> None:
+    PARTS["batches"](run)
+    assert {(mode, number) for _, mode, _, _, number in told(run)} == {("batch", 100)}
+    assert [bar.name for bar in run.report.bars] == ["batches of 100"]
 
 
 def test_in_each_case_the_servers_take_turns_and_who_begins_alternates(run: Run) -> None:

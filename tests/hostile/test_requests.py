@@ -12,7 +12,7 @@ from tests.hostile.absurd import Absurd
 from tests.hostile.target import TOPIC, Target, frame, request, running_target
 from tests.seeds import seeded
 
-from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.compose.kafka.table import HANDLERS
 from rockgate.gateway.kafka.handlers.metadata import AUTO_CREATE_MAX
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import decode_response_header

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # The rooms with a part of the namespace package, and the others.
-SOURCE_ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli")
+SOURCE_ROOMS = ("protocol", "store", "gateway", "sdk", "pipeline", "cli", "console")
 SIDE_ROOMS = ("tests", "bench", "compat-tests", "docs")
 
 

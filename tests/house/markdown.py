@@ -99,7 +99,7 @@ def rockgate_commands(text: str) -> Iterator[tuple[str, list[str]]]:
 
     An argument that looks like a nested subcommand counts as one: `--help` goes before it.
     """
-    for match in ROCKGATE.finditer(text.replace("\\\n", " ")):
+    for match in ROCKGATE.finditer(text.replace("\\\n", " ").replace("&& ", "\n")):
         words = match["arguments"].split()
         leading = takewhile(SUBCOMMAND.fullmatch, words)
         yield " ".join(leading), [word.split("=")[0] for word in words if word.startswith("--")]

@@ -6,6 +6,7 @@ A guide is run as a whole: its blocks in their order, in one folder, against one
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -33,17 +34,21 @@ DEFAULT_ADDRESSES = {
 }
 GUIDES = Path("docs/guide")
 # The marks of a guide's blocks, which decide how they are run.
-BY_HAND, JAVA, SPARK = "by-hand", "java", "spark"
+BY_HAND, JAVA, SPARK, CLUSTER = "by-hand", "java", "spark", "cluster"
+SECURED = "secured"
+"""The mark of the block that sets a server up and starts it: the last line does that."""
 
 
 def guides(needs: str = "") -> list[Path]:
-    """The guides that need JAVA or SPARK to run, or those that need neither."""
+    """The guides that need JAVA, SPARK or a RocketMQ CLUSTER to run, or those that need none."""
     return [page for page in pages() if page.parent == GUIDES and needs_of(page) == needs]
 
 
 def needs_of(page: Path) -> str:
     """What the blocks of a guide need besides a server."""
-    found = {need for need in (JAVA, SPARK) for block in blocks(page) if need in kind(block)}
+    found = {
+        need for need in (JAVA, SPARK, CLUSTER) for block in blocks(page) if need in kind(block)
+    }
     assert len(found) <= 1, f"{page} needs {found}, and one test runs a page"
     return next(iter(found), "")
 
@@ -89,6 +94,26 @@ def run_in_guide(block: Block, folder: Path, server: RunningServer) -> str:
         "ROCKGATE_BROKER": addresses["remoting"],
     }
     return run_block(block, addressed(block.text, server), folder, variables)
+
+
+def secured_server(block: Block, folder: Path) -> RunningServer:
+    """The server that a block sets up in a folder and starts, on free ports."""
+    from tests.gateway.server import SEGMENT_BYTES, RunningServer
+
+    *set_up, start = block.text.strip().splitlines()
+    places = [part for name in DEFAULT_ADDRESSES for part in (f"--{name}", _free_address())]
+    for line in set_up:
+        variables = {"ROCKGATE_STORE_SEGMENT_BYTES": str(SEGMENT_BYTES)}
+        run_block(block, f"{line} {' '.join(places)}", folder, variables)
+    prefix, _, flags = start.partition("rockgate serve ")
+    assert not prefix and flags, f"{block} ends with rockgate serve"
+    return RunningServer(folder, flags=[*flags.split(), *places], rocketmq=True)
+
+
+def _free_address() -> str:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{held.getsockname()[1]}"
 
 
 def missing_headers(block: Block, printed: str) -> list[str]:

@@ -17,6 +17,7 @@ FOLDERS = (
     "bench",
     "cli",
     "compat-tests",
+    "console",
     "docs",
     "gateway",
     "pipeline",

@@ -1,6 +1,7 @@
 """The guides work: every program and command on them is run, in order, against one server.
 
-Those that need Java or Spark are run by compat-tests/rocketmq-java and tests/pipeline.
+Those that need Java, Spark or a RocketMQ cluster are run by compat-tests/rocketmq-java,
+tests/pipeline and tests/gateway/rocketmq.
 """
 
 from __future__ import annotations
@@ -11,12 +12,20 @@ from pathlib import Path
 import pytest
 from tests.gateway.server import RunningServer
 from tests.house.markdown import Block, blocks, links, pages
-from tests.house.snippets import BY_HAND, GUIDES, guides, missing_headers, run_in_guide
+from tests.house.snippets import (
+    BY_HAND,
+    GUIDES,
+    SECURED,
+    guides,
+    missing_headers,
+    run_in_guide,
+    secured_server,
+)
 
 PROGRAMS = {"sh", "bash", "python", "java"}
 # What starts the server itself, sets the machine up, or leaves things as they are.
 HANDED = re.compile(
-    r"(git clone|cd|make|rockgate serve|\. \.venv/bin/activate|pip install|#)\b.*|#.*"
+    r"(git clone|cd|make|rockgate (?:serve|gateway)|\. \.venv/bin/activate|pip install|#)\b.*|#.*"
 )
 SOURCE_SUFFIXES = (".py", ".java", ".toml")
 GUIDE_BLOCKS = [block for page in pages() if page.parent == GUIDES for block in blocks(page)]
@@ -26,10 +35,15 @@ GUIDE_BLOCKS = [block for page in pages() if page.parent == GUIDES for block in 
 def test_everything_on_a_guide_runs(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     folder.mkdir()
-    with RunningServer(tmp_path, rocketmq=True) as server:
+    setting_up = next((each for each in blocks(page) if SECURED in each.words), None)
+    if setting_up is None:
+        made = RunningServer(tmp_path, rocketmq=True)
+    else:
+        made = secured_server(setting_up, folder)
+    with made as server:
         printed = ""
         for block in blocks(page):
-            if "run" in block.words:
+            if "run" in block.words and SECURED not in block.words:
                 printed += run_in_guide(block, folder, server)
             elif "output" in block.words:
                 assert missing_headers(block, printed) == []

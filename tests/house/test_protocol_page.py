@@ -2,7 +2,7 @@
 
 from docs import protocol
 
-from rockgate.gateway.compose.kafka_table import HANDLERS
+from rockgate.gateway.compose.kafka.table import HANDLERS
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
 
 

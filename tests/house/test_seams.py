@@ -17,7 +17,7 @@ SHARED = (
 SEAMS = (
     *("topics/catalog", "topics/placement", "topics/metadata_cache", "topics/partition_runs"),
     *("configs/alteration", "configs/resources"),
-    *("groups/progress", "groups/memory", "request/now", "request/chunked"),
+    *("groups/progress", "groups/classic/memory", "request/now", "request/chunked"),
 )
 MODULES = [*(f"handlers/{name}" for name in SHARED), *SEAMS]
 

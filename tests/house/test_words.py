@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 from tests.house.checkout import ROOT
 
-ROOMS = ("cli", "sdk", "pipeline")
+ROOMS = ("cli", "console", "sdk", "pipeline")
 COMMANDS = ("cli/rockgate/cli/commands", "pipeline/rockgate/pipeline/cli")
 """Folders where a public function's docstring is what `--help` prints."""
 

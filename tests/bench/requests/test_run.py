@@ -9,8 +9,9 @@ import pytest
 from bench.requests.run import REQUESTS, read_frame
 from bench.requests.world import QUICK, Loaded, Request
 
-from rockgate.gateway.compose.kafka_table import HANDLERS
-from rockgate.gateway.compose.remoting_table import table as broker_table
+from rockgate.gateway.compose.kafka.table import HANDLERS
+from rockgate.gateway.compose.remoting.access import access_table
+from rockgate.gateway.compose.remoting.table import table as broker_table
 from rockgate.gateway.remoting.nameserver.processors import table as name_table
 from rockgate.protocol.remoting.codes import RequestCode
 
@@ -39,8 +40,13 @@ def test_each_request_can_be_made(request_: Request) -> None:
     assert all(frames)
 
 
+def users_table(services: Any) -> Mapping[RequestCode, object]:
+    return access_table(services, services)
+
+
 @pytest.mark.parametrize(
-    ("listener", "table"), [("remoting", broker_table), ("namesrv", name_table)]
+    ("listener", "table"),
+    [("remoting", broker_table), ("remoting", users_table), ("namesrv", name_table)],
 )
 def test_every_code_that_is_answered_has_a_row(
     listener: str, table: Callable[[Any], Mapping[RequestCode, object]]
