@@ -107,8 +107,8 @@ def _together() -> Iterator[Request]:
 # Streams groups
 
 STREAMS_GROUP = "streams"
-SUBTOPOLOGIES = 1_000
-TOPICS_EACH = 9
+SUBTOPOLOGIES = 500
+TOPICS_EACH = 4
 TASKS = 50_000
 
 
@@ -176,7 +176,7 @@ def _streams() -> Iterator[Request]:
     heartbeat = ApiKey.STREAMS_GROUP_HEARTBEAT
     yield changing(
         heartbeat,
-        "1,000 subtopologies with 9,000 topics",
+        "500 subtopologies with 2,000 topics",
         lambda w: _joining(w, "streams-deep", _many_subtopologies(w)),
     )
     yield changing(heartbeat, "50,000 tasks", lambda w: _joining(w, STREAMS_GROUP, _wide(w)))

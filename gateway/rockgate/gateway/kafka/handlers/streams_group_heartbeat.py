@@ -17,7 +17,7 @@ Versions
 Departs from Kafka
 - Ids of more than 1,000 characters, more than 20 tags, and a request of more than 1 MiB are
   INVALID_REQUEST.
-- A topology of more than 1,000 subtopologies, 10,000 topics or 512 KiB is STREAMS_INVALID_TOPOLOGY,
+- A topology of more than 500 subtopologies, 2,000 topics or 512 KiB is STREAMS_INVALID_TOPOLOGY,
   and so is one that names a subtopology twice or an unknown topic in a co-partition group.
 - More than `streams_groups.tasks_max` tasks are INCORRECTLY_PARTITIONED_TOPICS.
 - The partitions of end points are left out when there are more than 20,000.

@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-SUBTOPOLOGIES_MAX: Final = 1_000
-TOPICS_MAX: Final = 10_000
+SUBTOPOLOGIES_MAX: Final = 500
+TOPICS_MAX: Final = 2_000
 """Maximum number of topics that all subtopologies name together; of co-partitioned ones as well."""
 TOPOLOGY_BYTES_MAX: Final = 512 << 10
 """Maximum size of its record."""
