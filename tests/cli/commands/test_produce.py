@@ -129,7 +129,7 @@ def test_a_record_that_is_too_large_is_the_servers_no(terminal: Terminal, name: 
         (("-f", "nowhere"), "File not found: nowhere"),
         (("a", "--whole"), "--whole requires files"),
         (("-K", ":", "-k", "x"), "Give --key or --key-separator, not both."),
-        (("--jsonl", "-k", "x"), "With --jsonl, key, headers, partition and timestamp come from"),
+        (("--jsonl", "-k", "x"), "With --jsonl, key, headers, delay, partition and timestamp"),
         (("--keep-partitions",), "--keep-partitions requires --jsonl."),
         (("x", "-H", "nothing"), "Invalid --header: expected NAME=VALUE, got 'nothing'"),
         (("x", "--timestamp", "noon"), "Invalid --timestamp: expected a time"),
@@ -171,3 +171,34 @@ def test_whoever_breaks_off_is_told_what_was_sent(
         rf"|3 records to {name}; 1 more may have been written)\.\n",
         said,
     )
+
+
+def test_a_delay_is_a_header_that_the_topic_must_know(terminal: Terminal, name: str) -> None:
+    terminal.run("topics", "create", name, "--config", "message.type=DELAY")
+    terminal.pipe("produce", name, "later", "--delay", "1h30m")
+    terminal.pipe("produce", name, "soon", "--deliver-at", "2026-01-01T00:00:00Z")
+    wait_until(lambda: values(terminal, name) == ["soon"], "the record that is due")
+
+
+def test_a_delay_is_refused_where_records_would_come_at_once(terminal: Terminal, name: str) -> None:
+    said = terminal.pipe("produce", name, "later", "--delay", "1h", status=1).decode()
+    assert f"rockgate topics create {name} --config message.type=DELAY" in said
+    terminal.run("topics", "create", name)
+    said = terminal.pipe("produce", name, "later", "--delay", "1h", status=1).decode()
+    assert f"`rockgate configs set topic {name} message.type=MIXED`" in said
+    assert values(terminal, name) == []
+
+
+def test_headers_of_a_delay_that_delay_nothing_are_worth_one_warning(
+    terminal: Terminal, name: str
+) -> None:
+    terminal.run("topics", "create", name)
+    with terminal.start("produce", name, "-H", "TIMER_DELAY_MS=1000") as process:
+        _, said = process.communicate(b"one\ntwo\n", timeout=60)
+    assert process.returncode == 0
+    assert said.decode().count("Warning: Topic") == 1
+    assert values(terminal, name) == ["one", "two"]
+    line = b'{"value": "three", "headers": [{"key": "DELAY", "value": "3"}]}\n'
+    with terminal.start("produce", name, "--jsonl") as process:
+        _, said = process.communicate(line, timeout=60)
+    assert b"Warning: Topic" in said

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from time import time
 from typing import Final
 
-from rockgate.cli.client.admin.configs import Resource, ResourceType, describe
+from rockgate.cli.admin.topic_settings import check_delays
 from rockgate.cli.client.kafka.cluster import Cluster
-from rockgate.cli.client.kafka.errors import Refused, Unusable
+from rockgate.cli.client.kafka.errors import Unusable
 from rockgate.cli.client.produce.producer import Outgoing, Producer
 from rockgate.cli.client.remoting.connection import RemotingConnection
 from rockgate.protocol.entry import pack_properties
@@ -24,9 +24,6 @@ from rockgate.protocol.remoting.properties import (
 )
 from rockgate.sdk.admin import one_broker
 
-MESSAGE_TYPE: Final = "message.type"
-DELAYING_TYPES: Final = ("DELAY", "MIXED")
-"""The types of topics in which a record's headers delay it."""
 GROUP: Final = "rockgate-console"
 
 
@@ -59,7 +56,7 @@ async def send_kafka(cluster: Cluster, message: NewMessage) -> SentMessage:
     """Over Kafka's wire, acknowledged by all replicas; the topic must exist."""
     await cluster.topics([message.topic])
     if message.deliver_ms is not None:
-        await _check_delays(cluster, message.topic)
+        await check_delays(cluster, message.topic)
     found: list[Header] = [(name, value.encode()) for name, value in message.headers]
     if message.tag:
         found.append((TAGS, message.tag.encode()))
@@ -110,20 +107,6 @@ async def send_remoting(remoting: RemotingConnection, message: NewMessage) -> Se
         message_id=sent.msg_id,
         recall_handle=sent.recall_handle,
     )
-
-
-async def _check_delays(cluster: Cluster, topic: str) -> None:
-    """Unusable if a record would be delivered at once in spite of its headers."""
-    resource = Resource(ResourceType.TOPIC, topic)
-    found = (await describe(cluster, [resource]))[resource]
-    if isinstance(found, Refused):
-        raise found
-    kind = next((each.value for each in found if each.name == MESSAGE_TYPE), None)
-    if kind not in DELAYING_TYPES:
-        raise Unusable(
-            f"Topic {topic} does not delay records that are sent as Kafka clients do: set its"
-            f" config {MESSAGE_TYPE}=MIXED, or send as RocketMQ clients do."
-        )
 
 
 def _packed(properties: Mapping[str, str]) -> str:

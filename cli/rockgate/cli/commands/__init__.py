@@ -32,6 +32,12 @@ COMMANDS = (
         _SERVER,
     ),
     Deferred(
+        "doctor",
+        f"{_HERE}.doctor",
+        "Check settings, directory, disk, limits, clock and ports.",
+        _SERVER,
+    ),
+    Deferred(
         "secure",
         f"{_HERE}.secure",
         "Set up TLS and an administrator, and renew the certificate.",
@@ -51,6 +57,7 @@ COMMANDS = (
         _CLIENT,
     ),
     Deferred("consume", f"{_HERE}.consume", "Print records from topics.", _CLIENT),
+    Deferred("find", f"{_HERE}.find", "Find messages by key, id or time.", _CLIENT),
     Deferred(
         "configs",
         f"{_HERE}.configs",

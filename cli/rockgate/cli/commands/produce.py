@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.cluster import Cluster
     from rockgate.cli.client.produce.producer import Outgoing, Producer
     from rockgate.cli.text.streams import Meter
+    from rockgate.protocol.kafka.records.record import Header as RecordHeader
 
 RECORD_BYTES_MAX: Final = 256 << 20
 
@@ -30,7 +31,7 @@ rockgate produce orders --file orders.tsv --key-separator $'\\t' --compression z
 
 rockgate produce orders --key 7 --null-value
 
-rockgate produce reminders 'the tea is ready' --header TIMER_DELAY_MS=240000
+rockgate produce reminders 'the tea is ready' --delay 4m
 
 rockgate consume orders --from-beginning --exit-at-end --json | rockgate produce copy --jsonl
 
@@ -66,6 +67,7 @@ class Source:
     files: list[Path]
     is_whole: bool
     read: Callable[[bytes], Outgoing]
+    is_delayed: bool
     has_one_of_nothing: bool
 
 
@@ -107,6 +109,15 @@ Partition = Annotated[
 Timestamp = Annotated[
     str | None, typer.Option(metavar="TIME", help="Timestamp of every record, instead of now.")
 ]
+Delay = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION", help="Deliver every record this long after the server has stored it."
+    ),
+]
+DeliverAt = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Deliver every record at this time.")
+]
 NullValue = Annotated[
     bool,
     typer.Option(
@@ -136,6 +147,8 @@ def produce(
     header: Header = None,
     partition: Partition = None,
     timestamp: Timestamp = None,
+    delay: Delay = None,
+    deliver_at: DeliverAt = None,
     null_value: NullValue = False,
     acks: AcksOption = Acks.ALL,
     compression: Compression = Codec.NONE,
@@ -150,8 +163,10 @@ def produce(
     Values come from the arguments, from files, or line by line from standard input. A missing topic
     is created if the server allows it.
     """
+    from rockgate.cli.admin import topic_settings
     from rockgate.cli.text import streams
 
+    delay_headers = _delay_headers(delay, deliver_at)
     source = Source(
         values=values or [],
         files=file or [],
@@ -165,7 +180,9 @@ def produce(
             partition=partition,
             timestamp=timestamp,
             null_value=null_value,
+            delay_headers=delay_headers,
         ),
+        is_delayed=bool(delay_headers),
         has_one_of_nothing=null_value and key is not None and not values and not file,
     )
     _check(source, jsonl=jsonl)
@@ -176,8 +193,10 @@ def produce(
     async def work(cluster: Cluster) -> Producer:
         producer = _producer(cluster, topic, acks, compression, is_idempotent=idempotent)
         opened.append(producer)
+        if delay_headers:
+            await topic_settings.check_delays(cluster, topic)
         await producer.open()
-        await _send(producer, source, meter)
+        await _send(cluster, topic, producer, source, meter)
         return producer
 
     producer = runner.run(
@@ -228,6 +247,7 @@ def _reader(
     partition: int | None,
     timestamp: str | None,
     null_value: bool,
+    delay_headers: tuple[RecordHeader, ...],
 ) -> Callable[[bytes], Outgoing]:
     """How bytes are parsed into a record: as JSON, or by options common to all records."""
     from functools import partial
@@ -236,9 +256,12 @@ def _reader(
     from rockgate.cli.text import values as read
 
     if jsonl:
-        shared = (key, key_separator, header, partition, timestamp, null_value or None)
+        delays = delay_headers or None
+        shared = (key, key_separator, header, partition, timestamp, null_value or None, delays)
         if any(each is not None for each in shared):
-            runner.usage("With --jsonl, key, headers, partition and timestamp come from the input.")
+            runner.usage(
+                "With --jsonl, key, headers, delay, partition and timestamp come from the input."
+            )
         return partial(records.from_json_line, keeps_partition=keep_partitions)
     if keep_partitions:
         runner.usage("--keep-partitions requires --jsonl.")
@@ -251,7 +274,7 @@ def _reader(
         records.from_line,
         key=None if key is None else _encoded(key),
         separator=None if key_separator is None else _encoded(key_separator),
-        headers=tuple((name, _encoded(value or "")) for name, value in pairs),
+        headers=(*((name, _encoded(value or "")) for name, value in pairs), *delay_headers),
         partition=partition,
         timestamp_ms=None
         if timestamp is None
@@ -267,9 +290,40 @@ def _encoded(text: str) -> bytes:
     return os.fsencode(text)
 
 
-async def _send(producer: Producer, source: Source, meter: Meter) -> None:
-    from rockgate.cli.client.kafka.errors import Unusable
+def _delay_headers(delay: str | None, deliver_at: str | None) -> tuple[RecordHeader, ...]:
+    from rockgate.cli.text import values
+    from rockgate.protocol.remoting.properties import TIMER_DELAY_MS, TIMER_DELIVER_MS
 
+    if delay is not None and deliver_at is not None:
+        runner.usage("Give --delay or --deliver-at, not both.")
+    if delay is not None:
+        delay_ms = runner.checked("--delay", values.duration_ms, delay)
+        return ((TIMER_DELAY_MS, b"%d" % delay_ms),)
+    if deliver_at is not None:
+        due_ms = runner.checked("--deliver-at", values.time_ms, deliver_at)
+        return ((TIMER_DELIVER_MS, b"%d" % due_ms),)
+    return ()
+
+
+async def _warn_of_headers_that_delay_nothing(cluster: Cluster, topic: str) -> None:
+    """A topic that takes the headers of a delay as any others is often a mistake."""
+    from rockgate.cli.admin import topic_settings
+    from rockgate.cli.client.kafka.errors import ClientError
+    from rockgate.cli.text import tables
+
+    try:
+        await topic_settings.check_delays(cluster, topic)
+    except ClientError as error:
+        tables.note(f"rockgate: Warning: {str(error).removesuffix('.')}.")
+
+
+async def _send(
+    cluster: Cluster, topic: str, producer: Producer, source: Source, meter: Meter
+) -> None:
+    from rockgate.cli.client.kafka.errors import Unusable
+    from rockgate.protocol.remoting.properties import DELAYING
+
+    is_checked = source.is_delayed
     number = 0
     async for raws in _raws(source):
         for raw in raws:
@@ -279,6 +333,9 @@ async def _send(producer: Producer, source: Source, meter: Meter) -> None:
             except ValueError as error:
                 await producer.flush()
                 raise Unusable(f"Record {number:,} {error}") from None
+            if not is_checked and any(name in DELAYING for name, _ in record.headers):
+                is_checked = True
+                await _warn_of_headers_that_delay_nothing(cluster, topic)
             if producer.add(record):
                 await producer.flush()
             meter.add(1, len(raw))

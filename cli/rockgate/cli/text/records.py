@@ -31,15 +31,23 @@ def json_line(topic: str, partition: int, record: Record, *, is_append_time: boo
         "timestamp_ms": record.timestamp,
         "timestamp_type": "append" if is_append_time else "create",
     }
-    _put(fields, "key", record.key)
-    _put(fields, "value", record.value)
-    headers = []
-    for name, content in record.headers:
+    fields |= content_fields(record.key, record.value, record.headers)
+    return _encode(fields) + b"\n"
+
+
+def content_fields(
+    key: bytes | None, value: bytes | None, headers: Sequence[Header]
+) -> dict[str, Any]:
+    """Key, value and headers as fields of a JSON object."""
+    fields: dict[str, Any] = {}
+    _put(fields, "key", key)
+    _put(fields, "value", value)
+    fields["headers"] = listed = []
+    for name, content in headers:
         header: dict[str, Any] = {"key": name}
         _put(header, "value", content)
-        headers.append(header)
-    fields["headers"] = headers
-    return _encode(fields) + b"\n"
+        listed.append(header)
+    return fields
 
 
 def _put(fields: dict[str, Any], name: str, data: bytes | None) -> None:
