@@ -8,13 +8,14 @@ all of whose tests were selected and ran: a part says nothing about a client.
 from __future__ import annotations
 
 import datetime
-import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from behaviours.features import FEATURES, MODULES
+from suites import RUN_VARIABLE, results_at
 
 VARIABLE = "ROCKGATE_COMPAT_RESULTS"
 BESIDE_VARIABLE = "ROCKGATE_COMPAT_BESIDE"
@@ -81,11 +82,14 @@ class Recording:
             cell["not_run"][reason] = cell["not_run"].get(reason, 0) + 1
 
     def pytest_sessionfinish(self) -> None:
-        kept = json.loads(self._path.read_text()) if self._path.exists() else {"clients": {}}
+        with results_at(self._path) as results:
+            results["features"] = FEATURES
+            results["clients"] = self._joined(results["clients"])
+
+    def _joined(self, kept: Mapping[str, Any]) -> dict[str, Any]:
+        """The clients with what this run found."""
         clients = {
-            name: entry
-            for name, entry in kept["clients"].items()
-            if (COMPAT / entry["folder"]).is_dir()
+            name: entry for name, entry in kept.items() if (COMPAT / entry["folder"]).is_dir()
         }
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         whole = {each: lists for each, lists in self._found.items() if not self._unheard[each]}
@@ -104,10 +108,10 @@ class Recording:
                 "version": version,
                 "folder": folder,
                 "date": today,
+                "run": os.environ.get(RUN_VARIABLE, ""),
                 "lists": lists,
             }
-        found = {"features": FEATURES, "clients": dict(sorted(clients.items()))}
-        self._path.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        return dict(sorted(clients.items()))
 
 
 def configure(config: pytest.Config) -> None:
