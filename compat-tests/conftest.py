@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from bench.peers import KafkaPeer
+from suites import PEER_VARIABLE
 from tests.gates import java, pytest_collection_modifyitems, pytest_runtest_setup
 from tests.gateway.server import RunningServer
 
@@ -27,11 +28,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
     recording.configure(config)
 
-
-PEER_VARIABLE = "ROCKGATE_COMPAT_PEER"
-"""With `kafka`, tests with a shared server run against Apache Kafka: do they match its behaviour?
-With `gateway` they run against a gateway to an Apache RocketMQ cluster.
-"""
 
 PEER_SETTINGS = {
     "num.partitions": "4",

@@ -26,6 +26,10 @@ ROOT = Path(__file__).resolve().parents[1]
 COMPAT = ROOT / "compat-tests"
 LOGS = ROOT / "build" / "compat"
 
+PEER_VARIABLE = "ROCKGATE_COMPAT_PEER"
+"""With `kafka`, tests with a shared server run against Apache Kafka: do they match its behaviour?
+With `gateway` they run against a gateway to an Apache RocketMQ cluster.
+"""
 RUN_VARIABLE = "ROCKGATE_COMPAT_RUN"
 """When the whole run began; results that carry it are from that run."""
 TAG_VARIABLE = "COMPAT_SUITE"
@@ -43,11 +47,12 @@ OUTCOMES = {0: "passed", 1: "failed", 2: "interrupted"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """A folder of tests and what its process has in its environment."""
+    """Tests to run, and what their process has in its environment."""
 
     name: str
-    folder: Path
+    path: Path
     environ: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +65,25 @@ class Outcome:
 
 
 def all_suites(compat: Path = COMPAT, next_spark: Path = NEXT_SPARK) -> list[Suite]:
-    """Every folder with tests, the differential tests, and Spark once more where it is newer."""
+    """Every folder with tests, the differential tests, and Spark once more where it is newer.
+
+    Clients' own suites are run on Apache Kafka too, for their counts alone.
+    """
     folders = sorted({each.parent for each in compat.glob("*/test_*.py")})
-    found = [Suite(name=folder.name, folder=folder) for folder in folders]
-    found.append(Suite(name="differential", folder=compat.parent / "tests" / "differential"))
+    found = [Suite(name=folder.name, path=folder) for folder in folders]
+    found.append(Suite(name="differential", path=compat.parent / "tests" / "differential"))
+    found += [
+        Suite(
+            name=f"{own.parent.name}-on-kafka",
+            path=own,
+            environ={PEER_VARIABLE: "kafka"},
+            arguments=("-k", "listed_once"),
+        )
+        for own in sorted(compat.glob("*/test_own_suite.py"))
+    ]
     if next_spark.is_dir():
         beside = {"ROCKGATE_COMPAT_BESIDE": "1", "PYTHONPATH": str(next_spark)}
-        found.append(Suite(name="spark-next", folder=compat / "spark", environ=beside))
+        found.append(Suite(name="spark-next", path=compat / "spark", environ=beside))
     return found
 
 
@@ -200,7 +217,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     print(f"{len(suites)} suites on {commit}; their output is in {LOGS}", flush=True)
     for suite in suites:
-        command = [*PYTEST, str(suite.folder)]
+        command = [*PYTEST, *suite.arguments, str(suite.path)]
         outcome = run_suite(suite, command, environ, seconds_max=chosen.seconds_max)
         note(chosen.results, began, commit, suite.name, outcome)
         print(

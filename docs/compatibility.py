@@ -42,8 +42,10 @@ Results = Mapping[str, Any]
 def render() -> str:
     """The page as it must be now."""
     results = load(ROOT / RESULTS)
-    parts = [HEAD, "\n".join(client_lines(results)), "\n".join(matrix_lines(results))]
+    parts = [HEAD, "\n".join(run_lines(results)), "\n".join(client_lines(results))]
+    parts += ["\n".join(matrix_lines(results))]
     parts += ["\n".join(sdk_lines(results))]
+    parts += ["\n".join(own_suite_lines(results))]
     parts += ["\n".join(lines) for lines in own_lists(results)]
     parts += ["\n".join(command_lines(load_commands(ROOT / COMMANDS)))]
     parts += ["\n".join(not_run_lines(results)), "\n".join(not_yet_lines())]
@@ -56,6 +58,26 @@ def load(path: Path) -> Results:
         return {"features": [], "clients": {}}
     found: Results = json.loads(path.read_text(encoding="utf-8"))
     return found
+
+
+def run_lines(results: Results) -> Iterator[str]:
+    """When the last whole run was, and what is not from it."""
+    run = results.get("run")
+    if not run:
+        return
+    suites = run["suites"]
+    minutes = sum(each["seconds"] for each in suites.values()) / 60
+    yield (
+        f"The last whole run began at {run['began']}, tested `{run['commit']}` and took "
+        f"{minutes:,.0f} minutes. Of its {len(suites)} suites "
+        f"{sum(each['outcome'] == 'passed' for each in suites.values())} passed."
+    )
+    for name, each in suites.items():
+        if each["outcome"] != "passed":
+            yield f"`{name}`: {each['outcome']}."
+    alone = [name for name, entry in results["clients"].items() if entry.get("run") != run["began"]]
+    if alone:
+        yield f"\nRun by themselves, before or after it: {', '.join(alone)}."
 
 
 def client_lines(results: Results) -> Iterator[str]:
@@ -123,6 +145,26 @@ def sdk_lines(results: Results) -> Iterator[str]:
     for what in dict.fromkeys(what for cells in brokers.values() for what in cells):
         row = [cell_text(cells.get(what)) for cells in brokers.values()]
         yield f"| {what} | {' | '.join(row)} |"
+
+
+def own_suite_lines(results: Results) -> Iterator[str]:
+    """How clients' own suites did, on the server and on Apache Kafka."""
+    suites = results.get("own_suites")
+    if not suites:
+        return
+    yield "## Clients' own suites, on the server and on Apache Kafka\n"
+    yield "The whole suite, what is excluded from our list of tests that must pass included.\n"
+    yield "| suite | broker | date | passed | failed | left out by the suite |"
+    yield "|---|---|---|--:|--:|--:|"
+    for client, brokers in suites.items():
+        for broker, counts in sorted(brokers.items(), reverse=True):
+            failed, skipped = len(counts["failed"]), len(counts["skipped"])
+            counted = f"{counts['passed']} | {failed} | {skipped}"
+            yield f"| {client} | {broker} | {counts['date']} | {counted} |"
+    for client, brokers in suites.items():
+        for broker, counts in sorted(brokers.items(), reverse=True):
+            if counts["failed"]:
+                yield f"\n{client} on {broker} failed: {', '.join(counts['failed'])}."
 
 
 def own_lists(results: Results) -> Iterator[list[str]]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from behaviours import own_suite
 from behaviours.bringing import CannotRun, entry, find, leave_out, pinned, run
 from behaviours.features import SUITE
 from bench.peers import KafkaPeer
@@ -41,6 +42,7 @@ EXCLUDED = {
     "TestShareGroupOffsetsAdmin": SHARE_GROUPS,
 }
 MUST_PASS = (HERE / "own-suite.txt").read_text(encoding="utf-8").split()
+STATES = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 _OUTCOME = re.compile(r"^--- (PASS|FAIL|SKIP): (\S+) ", re.MULTILINE)
 
 pytestmark = pytest.mark.long
@@ -90,7 +92,9 @@ def outcomes(bootstrap: str) -> Mapping[str, str]:
         timeout=SECONDS_MAX + 60,
     )
     output = done.stdout.decode("utf-8", "replace")
-    return {name: outcome for outcome, name in _OUTCOME.findall(output)}
+    found = {name: outcome for outcome, name in _OUTCOME.findall(output)}
+    own_suite.record(CLIENT, {name: STATES[outcome] for name, outcome in found.items()})
+    return found
 
 
 @pytest.mark.timeout(SECONDS_MAX + 120)

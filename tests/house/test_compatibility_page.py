@@ -58,6 +58,34 @@ def test_without_results_the_page_is_only_what_is_not_asked_yet(tmp_path: Path) 
     assert list(compatibility.load(tmp_path / "some.json")["clients"]) == ["a 1"]
 
 
+def test_the_page_says_what_is_from_the_whole_run_and_what_is_not() -> None:
+    suites = {
+        "a": {"outcome": "passed", "seconds": 90},
+        "b": {"outcome": "failed", "seconds": 30},
+    }
+    run = {"began": "10:00", "commit": "abc", "suites": suites}
+    clients = {"a 1": {"run": "10:00"}, "b 2": {"run": ""}, "c 3": {}}
+    assert list(compatibility.run_lines({"clients": clients, "run": run})) == [
+        "The last whole run began at 10:00, tested `abc` and took 2 minutes. "
+        "Of its 2 suites 1 passed.",
+        "`b`: failed.",
+        "\nRun by themselves, before or after it: b 2, c 3.",
+    ]
+    assert list(compatibility.run_lines({"clients": clients})) == []
+
+
+def test_a_client_s_own_suite_stands_beside_what_it_says_of_apache_kafka() -> None:
+    ours = {"date": "2026-11-19", "passed": 5, "failed": [], "skipped": ["c"]}
+    kafka = {"date": "2026-11-19", "passed": 4, "failed": ["a", "b"], "skipped": []}
+    suites = {"franz-go 1": {"Apache Kafka 4.3.1": kafka, "rockgate": ours}}
+    assert list(compatibility.own_suite_lines({"own_suites": suites}))[-3:] == [
+        "| franz-go 1 | rockgate | 2026-11-19 | 5 | 0 | 1 |",
+        "| franz-go 1 | Apache Kafka 4.3.1 | 2026-11-19 | 4 | 2 | 0 |",
+        "\nfranz-go 1 on Apache Kafka 4.3.1 failed: a, b.",
+    ]
+    assert list(compatibility.own_suite_lines({})) == []
+
+
 def test_brokers_that_the_sdk_has_asked_stand_beside_each_other() -> None:
     cell = {"passed": 2, "failed": [], "not_run": {}}
     asked: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ from tests.waiting import wait_until
 
 
 def ran(tmp_path: Path, program: str, seconds_max: float = 60) -> Outcome:
-    suite = Suite(name="a", folder=tmp_path, environ={"SAID": "hello"})
+    suite = Suite(name="a", path=tmp_path, environ={"SAID": "hello"})
     command = [sys.executable, "-c", program]
     return run_suite(
         suite, command, os.environ, logs=tmp_path, seconds_max=seconds_max, ending_seconds_max=1
@@ -26,8 +26,17 @@ def test_every_client_s_folder_is_a_suite() -> None:
 def test_a_newer_spark_is_a_suite_of_its_own(tmp_path: Path) -> None:
     assert "spark-next" not in {suite.name for suite in all_suites(next_spark=tmp_path / "none")}
     (suite,) = [each for each in all_suites(next_spark=tmp_path) if each.name == "spark-next"]
-    assert suite.folder.name == "spark"
+    assert suite.path.name == "spark"
     assert suite.environ["PYTHONPATH"] == str(tmp_path)
+
+
+def test_own_suites_are_run_on_apache_kafka_for_their_counts() -> None:
+    beside = {suite.name: suite for suite in all_suites() if suite.name.endswith("-on-kafka")}
+    assert {"franz-go-on-kafka", "kafka-python-on-kafka"} <= set(beside)
+    for suite in beside.values():
+        # With -k nothing is recorded of the client, whose results are those on the server.
+        assert suite.arguments == ("-k", "listed_once")
+        assert suite.environ == {"ROCKGATE_COMPAT_PEER": "kafka"}
 
 
 @pytest.mark.parametrize(
