@@ -13,6 +13,7 @@ import pytest
 from bench.peers import KafkaPeer, jars
 from beside.asking import Broker
 from tests.gateway.server import RunningServer
+from tests.waiting import wait_until
 
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.connection import ClientConnection
@@ -20,6 +21,8 @@ from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages import alter_client_quotas as quotas
 from rockgate.protocol.kafka.messages import alter_partition_reassignments as moving
 from rockgate.protocol.kafka.messages import alter_replica_log_dirs as placing
+from rockgate.protocol.kafka.messages import api_versions as naming
+from rockgate.protocol.kafka.messages import consumer_group_describe as consumers
 from rockgate.protocol.kafka.messages import describe_client_quotas as describing
 from rockgate.protocol.kafka.messages import describe_log_dirs as measuring
 from rockgate.protocol.kafka.messages import describe_producers as producing
@@ -28,6 +31,8 @@ from rockgate.protocol.kafka.messages import elect_leaders as electing
 from rockgate.protocol.kafka.messages import incremental_alter_configs as altering
 from rockgate.protocol.kafka.messages import list_config_resources as listing
 from rockgate.protocol.kafka.messages import list_partition_reassignments as moves
+from rockgate.protocol.kafka.messages import share_group_describe as shares
+from rockgate.protocol.kafka.messages import streams_group_describe as streams
 from rockgate.protocol.kafka.messages import update_features as features
 from rockgate.protocol.kafka.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -189,6 +194,60 @@ def test_features_that_are_not_there(both: Both, version: int, feature: str, lev
         ApiKey.UPDATE_FEATURES, version, features.UpdateFeaturesRequest(feature_updates=[update])
     )
     both.same(ApiKey.UPDATE_FEATURES, version, features.UpdateFeaturesRequest())
+
+
+_GROUPS = (
+    (ApiKey.CONSUMER_GROUP_DESCRIBE, 1, consumers.ConsumerGroupDescribeRequest(group_ids=["g"])),
+    (ApiKey.SHARE_GROUP_DESCRIBE, 1, shares.ShareGroupDescribeRequest(group_ids=["g"])),
+    (ApiKey.STREAMS_GROUP_DESCRIBE, 0, streams.StreamsGroupDescribeRequest(group_ids=["g"])),
+)
+
+
+def finalized(broker: Broker) -> dict[str, int]:
+    """The levels of features, of which Kafka's broker hears from the controller."""
+    request = naming.ApiVersionsRequest(client_software_name="beside", client_software_version="1")
+    answer = broker._call(ApiKey.API_VERSIONS, 4, request, naming.ApiVersionsResponse)
+    return {each.name: each.max_version_level for each in answer.finalized_features}
+
+
+@pytest.mark.parametrize(
+    ("feature", "low", "high"),
+    [
+        ("transaction.version", 1, 2),
+        ("transaction.version", 0, 2),
+        ("group.version", 0, 1),
+        ("share.version", 0, 1),
+        ("streams.version", 0, 1),
+        ("eligible.leader.replicas.version", 0, 1),
+        ("metadata.version", 29, 30),
+        ("metadata.version", 6, 30),
+        ("none", 0, 1),
+    ],
+)
+def test_levels_of_features(both: Both, feature: str, low: int, high: int) -> None:
+    def update(level: int, type_: int, *, dry: bool = False, version: int = 1) -> Any:
+        change = features.FeatureUpdateKey(
+            feature=feature, max_version_level=level, upgrade_type=type_
+        )
+        request = features.UpdateFeaturesRequest(feature_updates=[change], validate_only=dry)
+        return both.same(ApiKey.UPDATE_FEATURES, version, request)
+
+    for type_ in range(5):
+        update(low, type_, dry=True)
+        update(high, type_, dry=True)
+        update(high + 1, type_)
+        update(-1, type_)
+    update(low, 1)
+    update(low, 1, version=0)
+    for type_ in (2, 3, 1):
+        update(low, type_, version=2)
+        wait_until(
+            lambda: finalized(both.brokers[0]) == finalized(both.brokers[1]), "the same levels"
+        )
+        for key, version, request in _GROUPS:
+            both.same(key, version, request)
+        update(high, type_)
+    update(high, 1)
 
 
 def test_group_configs(both: Both) -> None:

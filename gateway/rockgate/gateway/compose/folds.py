@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rockgate.gateway.compose.remoting.services import RemotingFolds
 from rockgate.gateway.compose.security import SecurityFolds
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
+from rockgate.gateway.kafka.features.levels import FeatureLevels
 from rockgate.gateway.kafka.groups.consumer.records import NAME as CONSUMERS
 from rockgate.gateway.kafka.groups.consumer.records import TOPIC, Key
 from rockgate.gateway.kafka.groups.fold import SavedGroups
@@ -52,6 +53,7 @@ class KafkaFolds:
     """Members of share groups."""
     share_state: ShareState
     """Where share groups are, and which records are not finished."""
+    features: FeatureLevels
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> KafkaFolds:
@@ -72,6 +74,7 @@ class KafkaFolds:
             KeyedFold(journal, name=INTERNAL, topic=INTERNAL_TOPIC, key=str, value=int),
             KeyedFold(journal, name=SHARES, topic=SHARE_TOPIC, key=ShareKey, value=bytes),
             ShareState(topics),
+            FeatureLevels(journal),
         )
 
     def all(self) -> list[Fold]:
@@ -90,6 +93,7 @@ class KafkaFolds:
             self.internal_topics,
             self.shares,
             self.share_state,
+            self.features.fold,
         ]
 
 

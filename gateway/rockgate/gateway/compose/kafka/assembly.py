@@ -31,6 +31,7 @@ from rockgate.gateway.kafka.authorization.table import guarded
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.embedded.placement import SingleNode
 from rockgate.gateway.kafka.embedded.progress import StoreProgress
+from rockgate.gateway.kafka.features.switched import switched
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.internal_topics.writer import InternalTopics
 from rockgate.gateway.kafka.produce.delay import RecordDelays
@@ -201,7 +202,9 @@ class KafkaAssembly:
 
     def rows(self) -> Sequence[Row[Services]]:
         """The table of handlers, whose changes are audited; guarded if the server authorizes."""
-        rows = audited(opened(self.config.client_metrics), self.security.audit)
+        levels = self.folds.features
+        table = [switched(each, levels) for each in opened(self.config.client_metrics)]
+        rows = audited(table, self.security.audit)
         if self._permissions is None:
             return rows
         return guarded(rows, Context(permissions=self._permissions, catalog=self.catalog))
@@ -356,6 +359,7 @@ class KafkaAssembly:
             threads=self.threads,
             coordinator=self.coordinator,
             configs=self.folds.configs,
+            features=self.folds.features,
             quotas=self.folds.quotas,
             throttling=throttling,
             defaults=self.defaults,

@@ -25,6 +25,7 @@ from rockgate.gateway.kafka.configs.resources import (
 )
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.features.levels import FeatureLevels
 from rockgate.gateway.kafka.fetch.converted_batches import ConvertedBatches
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.kafka.fetch.partitions import PartitionReader
@@ -122,6 +123,7 @@ class Services:
     threads: BatchThreads
     coordinator: Coordinator
     configs: ResourceConfigs
+    features: FeatureLevels
     quotas: StoredQuotas
     throttling: Throttling
     defaults: TopicDefaults

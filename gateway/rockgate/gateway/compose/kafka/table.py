@@ -9,6 +9,7 @@ from rockgate.gateway.compose.kafka.admin_table import ADMIN_HANDLERS
 from rockgate.gateway.compose.kafka.services import Services
 from rockgate.gateway.compose.kafka.share_table import SHARE_HANDLERS
 from rockgate.gateway.kafka.client_metrics.config import ClientMetricsConfig
+from rockgate.gateway.kafka.features.table import features_of
 from rockgate.gateway.kafka.groups.consumer.assignment.topics import CatalogTopics
 from rockgate.gateway.kafka.handlers import (
     consumer_group_heartbeat,
@@ -18,10 +19,11 @@ from rockgate.gateway.kafka.handlers import (
     sasl_authenticate,
     streams_group_heartbeat,
     sync_group,
+    update_features,
 )
 from rockgate.gateway.kafka.handlers.add_offsets_to_txn import AddOffsetsToTxn
 from rockgate.gateway.kafka.handlers.add_partitions_to_txn import AddPartitionsToTxn
-from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, features_of, unsupported
+from rockgate.gateway.kafka.handlers.api_versions import ApiVersions, unsupported
 from rockgate.gateway.kafka.handlers.consumer_group_describe import ConsumerGroupDescribe
 from rockgate.gateway.kafka.handlers.delete_groups import DeleteGroups
 from rockgate.gateway.kafka.handlers.describe_groups import DescribeGroups
@@ -43,7 +45,6 @@ from rockgate.gateway.kafka.handlers.sasl_handshake import SaslHandshake
 from rockgate.gateway.kafka.handlers.streams_group_describe import StreamsGroupDescribe
 from rockgate.gateway.kafka.handlers.sync_group import SyncGroup
 from rockgate.gateway.kafka.handlers.txn_offset_commit import TxnOffsetCommit
-from rockgate.gateway.kafka.handlers.update_features import UpdateFeatures
 from rockgate.gateway.kafka.request.handler import Row, row
 from rockgate.gateway.kafka.transactions.produce_check import TransactionalWrites
 from rockgate.protocol.kafka import api
@@ -135,10 +136,19 @@ _HANDLERS: tuple[Row[Services], ...] = (
     row(api.SASL_HANDSHAKE, lambda _: SaslHandshake()),
     row(
         api.API_VERSIONS,
-        lambda s: ApiVersions(_advertised(s)),
+        lambda s: ApiVersions(_advertised(s), s.features),
         answer_unknown_version=unsupported,
     ),
-    row(api.UPDATE_FEATURES, lambda s: UpdateFeatures(features_of(_advertised(s)))),
+    row(
+        api.UPDATE_FEATURES,
+        lambda s: update_features.UpdateFeatures(
+            features=features_of(_advertised(s)),
+            levels=s.features,
+            node_id=s.identity.node_id,
+            durability=s.durability,
+        ),
+        size_max=update_features.REQUEST_BYTES_MAX,
+    ),
     row(
         api.INIT_PRODUCER_ID,
         lambda s: InitProducerId(

@@ -68,6 +68,15 @@ class OneGroup(AuditedChanges):
         return [(self.named(request), _outcome(response))]
 
 
+class OfAll(AuditedChanges):
+    """A request that succeeds or fails as a whole."""
+
+    def lines(self, request: Any, response: Any) -> Iterable[tuple[str, str]]:
+        """Every thing, with the outcome of all."""
+        outcome = _outcome(response)
+        return ((self._described(each), outcome) for each in self.items(request))
+
+
 def _outcome(result: Any) -> str:
     """The error of a result, or the first of those in it."""
     code = getattr(result, "error_code", 0)
@@ -109,6 +118,10 @@ def _quotas(item: Any) -> str:
     return ",".join(each.key for each in islice(item.ops, LINES_MAX))[:CONFIGS_CHARS_MAX]
 
 
+def _feature(item: Any) -> str:
+    return f"FEATURE:{item.feature}"
+
+
 _CONFIGS: Final = AuditedChanges(
     items=lambda request: request.resources, results="responses", named=_resource, details=_configs
 )
@@ -132,6 +145,12 @@ CHANGES: Final[Mapping[int, AuditedChanges]] = {
     ),
     ApiKey.OFFSET_DELETE: OneGroup(
         items=lambda request: (request,), results="topics", named=_group
+    ),
+    ApiKey.UPDATE_FEATURES: OfAll(
+        items=lambda request: request.feature_updates,
+        results="results",
+        named=_feature,
+        details=lambda update: f"level={update.max_version_level}",
     ),
     ApiKey.ALTER_CONFIGS: _CONFIGS,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _CONFIGS,

@@ -10,19 +10,20 @@ Behaviour
 Versions
 - v1: throttle time.  v3: flexible, software name and version.  v4: features may start at level 0;
   before, those that do are left out of the supported ones, as in Kafka.
-- The features are those of Kafka 4.3, at the levels that a new cluster has. Features of groups and
-  transactions are there with the APIs that they stand for. metadata.version says which release the
-  APIs and configs are of, and kraft.version that there may be a quorum of controllers; there are
-  none, so neither changes anything.
+- The features are those of Kafka 4.3, at the levels that a new cluster has, or that UpdateFeatures
+  gave them; one at level 0 is not among the finalized. Features of groups and transactions are
+  there with the APIs that they stand for. metadata.version says which release the APIs and configs
+  are of, and kraft.version that there may be a quorum of controllers; there are none, so neither
+  changes anything.
 
 Departs from Kafka
-- Levels are fixed, so their epoch is always 0.
+- The epoch of the levels counts their changes; Kafka's is an offset of its metadata.
 """
 
 import re
-from collections.abc import Container, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Mapping
 
+from rockgate.gateway.kafka.features.table import Feature, InitialLevels, Levels, features_of
 from rockgate.gateway.kafka.request.handler import Answer, Call
 from rockgate.protocol.kafka.api import APIS
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -41,48 +42,17 @@ SOFTWARE_SINCE = 3
 ZERO_LEVELS_SINCE = 4
 
 
-class Feature(NamedTuple):
-    """A feature of Kafka 4.3, whose level is the highest."""
-
-    low: int
-    high: int
-    needs: ApiKey = ApiKey.API_VERSIONS
-    """The API without which it means nothing."""
-    is_finalized: bool = True
-    """Whether it has a level, besides those that are supported."""
-
-
-FEATURES: Final[Mapping[str, Feature]] = {
-    "eligible.leader.replicas.version": Feature(0, 1),
-    "group.version": Feature(0, 1, ApiKey.CONSUMER_GROUP_HEARTBEAT),
-    "kraft.version": Feature(0, 1, is_finalized=False),
-    "metadata.version": Feature(7, 30),
-    "share.version": Feature(0, 1, ApiKey.SHARE_GROUP_HEARTBEAT),
-    "streams.version": Feature(0, 1, ApiKey.STREAMS_GROUP_HEARTBEAT),
-    "transaction.version": Feature(0, 2, ApiKey.INIT_PRODUCER_ID),
-}
-"""The features of a new cluster of Kafka 4.3.1, by ApiVersions of its broker."""
-
-
-def features_of(advertised: Container[ApiKey]) -> dict[str, Feature]:
-    """The features of a server with these APIs."""
-    return {name: each for name, each in FEATURES.items() if each.needs in advertised}
-
-
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 class ApiVersions:
     """Lists what is advertised, and records the client software."""
 
-    def __init__(self, advertised: Mapping[ApiKey, Versions]) -> None:
+    def __init__(self, advertised: Mapping[ApiKey, Versions], levels: Levels | None = None) -> None:
+        """Without `levels`, they are those of a new cluster."""
         self._api_keys = _ranges(advertised)
         self._features = features_of(advertised)
-        self._finalized = [
-            FinalizedFeatureKey(name=name, max_version_level=each.high, min_version_level=each.high)
-            for name, each in self._features.items()
-            if each.is_finalized
-        ]
+        self._levels = levels or InitialLevels()
 
     def handle(self, request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
         """Everything that is advertised."""
@@ -95,8 +65,12 @@ class ApiVersions:
             error_code=ErrorCode.NONE,
             api_keys=self._api_keys,
             supported_features=_supported(self._features, call.version),
-            finalized_features_epoch=0,
-            finalized_features=self._finalized,
+            finalized_features_epoch=self._levels.epoch,
+            finalized_features=[
+                FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+                for name in self._features
+                if (level := self._levels.level(name))
+            ],
         )
 
     def refuse(self, request: ApiVersionsRequest, code: ErrorCode) -> ApiVersionsResponse:
