@@ -98,8 +98,9 @@ class Everything(Ledger):
         return self.topic_ids.to_bytes(16, "big")
 
     def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
-        self.remoting = RemotingFolds.make(journal, topics)
-        return [*super().make_folds(journal, topics), *self.remoting.all()]
+        folds = super().make_folds(journal, topics)
+        self.remoting = RemotingFolds.make(journal, topics, self.folds.changed)
+        return [*folds, *self.remoting.all()]
 
     def open(self) -> None:
         super().open()
@@ -214,6 +215,8 @@ ACTS: dict[str, Callable[[Everything], Any]] = {
     "settings": lambda w: w.remoting.settings.set(
         SubscriptionGroupConfig(group_name="group", retry_max_times=3)
     ),
+    "broker setting": lambda w: w.folds.changed.put({"topics.message_bytes_max": 9}),
+    "feature": lambda w: w.folds.features.put({"share.version": 0}),
     "remove settings": lambda w: w.remoting.settings.remove("group"),
     "user": lambda w: w.security.users.put({"alice": None, "bob": User(sealed=b"y")}),
     "grant": lambda w: w.security.grants.add([_grant("more")]),

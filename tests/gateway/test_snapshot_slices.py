@@ -15,8 +15,11 @@ import msgspec
 import pytest
 from tests.world import World
 
+from rockgate.gateway.compose.config.changeable import changeable_settings
 from rockgate.gateway.compose.folds import server_folds
 from rockgate.gateway.kafka.configs import stored
+from rockgate.gateway.kafka.features import levels
+from rockgate.gateway.kafka.features.table import FEATURES
 from rockgate.gateway.kafka.groups import fold as groups
 from rockgate.gateway.kafka.groups.classic.group_record import SAVED_SIZE_MAX
 from rockgate.gateway.kafka.groups.consumer import records as consumer_records
@@ -34,7 +37,6 @@ from rockgate.gateway.kafka.quotas import stored as quotas
 from rockgate.gateway.kafka.quotas.entities import NAME_CHARS_MAX
 from rockgate.gateway.kafka.transactions import changes as transactions
 from rockgate.gateway.kafka.transactions.transaction import Offset, ProducerIdAndEpoch
-from rockgate.gateway.remoting.admin import broker_settings as changed
 from rockgate.gateway.remoting.admin import resent
 from rockgate.gateway.remoting.groups import forbidden
 from rockgate.gateway.remoting.groups import settings as groupsettings
@@ -42,6 +44,7 @@ from rockgate.gateway.remoting.pop import assignment
 from rockgate.gateway.remoting.processors.groups import SETTINGS_BYTES_MAX
 from rockgate.gateway.security import stored_grants, users
 from rockgate.gateway.security.delegation import stored_tokens
+from rockgate.gateway.settings import changed
 from rockgate.gateway.visibility import empty_offsets as emptyoffsets
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.records.batch import BatchHeader
@@ -318,7 +321,13 @@ def forbidden_reads(fold: Any) -> Bodies:
 
 
 def broker_settings(fold: Any) -> Bodies:
-    return keyed(changed.TOPIC, [(setting, 2**30) for setting in changed.CHANGEABLE])
+    settings = changeable_settings()
+    own = [(each.key, 2**30) for each in settings.values()]
+    return keyed(changed.TOPIC, own + [(f"*{setting}", 2**30) for setting in settings])
+
+
+def feature_levels(fold: Any) -> Bodies:
+    return keyed(levels.TOPIC, [(feature, 2**15 - 1) for feature in (*FEATURES, levels.EPOCH)])
 
 
 def known_users(fold: Any) -> Bodies:
@@ -379,6 +388,7 @@ FILL: Final[dict[str, Callable[[Any], Bodies]]] = {
     "request modes": request_modes,
     "forbidden reads": forbidden_reads,
     "broker settings": broker_settings,
+    "features": feature_levels,
     "users": known_users,
     "grants": known_grants,
     "tokens": known_tokens,
@@ -391,7 +401,7 @@ LARGEST: Final = {
     "groups": SAVED_SIZE_MAX + GROUP_SIZE_MAX,
 }
 """Of folds in which one item may pass what a slice should take: it is a slice of its own."""
-ALWAYS_SMALL: Final = {"broker settings", "internal topics"}
+ALWAYS_SMALL: Final = {"broker settings", "features", "internal topics"}
 """Folds whose number of items is fixed: all of them take less than a slice."""
 
 

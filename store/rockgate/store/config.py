@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 _MIB = 1 << 20
+_LONG_MAX = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +56,12 @@ class StoreConfig:
     snapshot_bytes: int = 32 * _MIB
     """Log growth that triggers a snapshot."""
 
-    retention_ms: int = 7 * 24 * 3_600_000
+    retention_ms: int = field(
+        default=7 * 24 * 3_600_000, metadata={"minimum": -1, "maximum": _LONG_MAX}
+    )
     """Retention time of a topic; the default of `retention.ms`, -1 for unlimited."""
 
-    retention_bytes: int = -1
+    retention_bytes: int = field(default=-1, metadata={"minimum": -1, "maximum": _LONG_MAX})
     """Retention size of a queue; the default of `retention.bytes`, -1 for unlimited."""
 
     retention_interval_ms: int = 60_000
@@ -67,10 +70,14 @@ class StoreConfig:
     compaction: bool = True
     """Whether topics with `cleanup.policy=compact` are compacted."""
 
-    compaction_interval_ms: int = 15_000
+    compaction_interval_ms: int = field(
+        default=15_000, metadata={"minimum": 0, "maximum": 86_400_000}
+    )
     """Interval between searches for queues to compact."""
 
-    compaction_bytes_per_second: int = 32 * _MIB
+    compaction_bytes_per_second: int = field(
+        default=32 * _MIB, metadata={"minimum": 1_024, "maximum": _LONG_MAX}
+    )
     """How much compaction reads and writes per second at most."""
 
     disk_used_percent_max: int = 90

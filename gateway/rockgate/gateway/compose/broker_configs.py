@@ -1,4 +1,4 @@
-"""The server's settings as Kafka broker configs. They are read-only.
+"""The server's settings as Kafka broker configs, as they were when it started.
 
 Each setting has its own name and, where Kafka has it, Kafka's; the defaults of topics have the
 names of Kafka's broker configs, whether they can be set or not.

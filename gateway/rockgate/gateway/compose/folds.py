@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rockgate.gateway.compose.config.changeable import changeable_settings
 from rockgate.gateway.compose.remoting.services import RemotingFolds
 from rockgate.gateway.compose.security import SecurityFolds
 from rockgate.gateway.kafka.configs.stored import ResourceConfigs
@@ -22,6 +23,7 @@ from rockgate.gateway.kafka.internal_topics.writer import TOPIC as INTERNAL_TOPI
 from rockgate.gateway.kafka.produce.producers import Producers
 from rockgate.gateway.kafka.quotas.stored import StoredQuotas
 from rockgate.gateway.kafka.transactions.fold import Transactions
+from rockgate.gateway.settings.changed import ChangedSettings
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.store.api.folds import KeyedFold
@@ -54,6 +56,8 @@ class KafkaFolds:
     share_state: ShareState
     """Where share groups are, and which records are not finished."""
     features: FeatureLevels
+    changed: ChangedSettings
+    """Settings that were changed while the server ran, by either wire."""
 
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> KafkaFolds:
@@ -75,6 +79,7 @@ class KafkaFolds:
             KeyedFold(journal, name=SHARES, topic=SHARE_TOPIC, key=ShareKey, value=bytes),
             ShareState(topics),
             FeatureLevels(journal),
+            ChangedSettings(journal, changeable_settings()),
         )
 
     def all(self) -> list[Fold]:
@@ -94,6 +99,7 @@ class KafkaFolds:
             self.shares,
             self.share_state,
             self.features.fold,
+            self.changed.fold,
         ]
 
 
@@ -108,9 +114,10 @@ class ServerFolds:
     @classmethod
     def make(cls, journal: Journal, topics: Topics) -> ServerFolds:
         """Create empty folds; the store restores them."""
+        kafka = KafkaFolds.make(journal, topics)
         return cls(
-            KafkaFolds.make(journal, topics),
-            RemotingFolds.make(journal, topics),
+            kafka,
+            RemotingFolds.make(journal, topics, kafka.changed),
             SecurityFolds.make(journal),
         )
 

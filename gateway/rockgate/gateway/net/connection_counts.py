@@ -16,6 +16,10 @@ class ConnectionCounts:
         self._addresses = _Counts("host", per_address_max)
         self._users = _Counts("user", per_user_max)
 
+    def allow_per_address(self, count_max: int) -> None:
+        """Accept so many of an address from now on; none is closed."""
+        self._addresses.count_max = count_max
+
     def take(self, host: str) -> bool:
         """Count a connection; False, without counting it, if the address has enough."""
         return self._addresses.take(host)
@@ -38,21 +42,21 @@ class _Counts:
 
     def __init__(self, what: str, count_max: int) -> None:
         self._what = what
-        self._count_max = count_max
+        self.count_max = count_max
         self._counts: dict[str, int] = {}
         # Names that were refused, so that each is logged once until it has room again.
         self._refused: set[str] = set()
 
     def take(self, name: str) -> bool:
         count = self._counts.get(name, 0)
-        if count >= self._count_max:
+        if count >= self.count_max:
             if name not in self._refused:
                 self._refused.add(name)
                 log.warning(
                     "connection limit reached, rejecting connections %s=%s max=%d",
                     self._what,
                     quoted(name),
-                    self._count_max,
+                    self.count_max,
                 )
             return False
         self._counts[name] = count + 1

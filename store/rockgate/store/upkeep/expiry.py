@@ -105,6 +105,10 @@ class Expiry:
         self.advanced_count = 0
         """How many times a queue's log start was advanced."""
 
+    def configure(self, config: StoreConfig) -> None:
+        """Use other limits from the next pass on."""
+        self._config = config
+
     def run(self, topics: Iterable[Topic]) -> Iterator[bool]:
         """Expire entries of these topics, with a pause after every slice."""
         now_ms = self._time.now_ms()

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.gateway.remoting.client import Client
 from tests.gateway.server import RunningServer
 from tests.world import World
 
+from rockgate.gateway.compose.config.changeable import changeable_settings
 from rockgate.gateway.remoting.admin.broker_settings import (
     BODY_BYTES_MAX,
     CHANGEABLE,
     FIXED,
     BrokerSettings,
-    ChangedSettings,
 )
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.settings.changed import ChangedSettings
 from rockgate.gateway.storage.config import OverloadConfig
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.store.errors import StoreFull
@@ -30,7 +32,7 @@ class SettingsWorld(World):
     """A broker's settings, and what they were changed to."""
 
     def make_folds(self, journal: Journal, topics: Topics) -> Sequence[Fold]:
-        self.changed = ChangedSettings(journal)
+        self.changed = ChangedSettings(journal, changeable_settings())
         return [self.changed.fold]
 
     def open(self) -> None:
@@ -165,8 +167,9 @@ def test_the_body_has_a_bound() -> None:
 
 def test_what_a_later_version_would_not_allow_is_ignored() -> None:
     world = SettingsWorld()
-    world.changed.put({"transactionCheckMax": -5, "goneSetting": 3, "namesrvAddr": "no port"})
-    world.changed.put({"maxMessageSize": "many", "transactionTimeOut": "9"})
+    fold: Any = world.changed.fold
+    fold.put({"transactionCheckMax": -5, "goneSetting": 3, "namesrvAddr": "no port"})
+    fold.put({"maxMessageSize": "many", "transactionTimeOut": "9"})
     assert world.changed.over(RemotingConfig()) == RemotingConfig()
 
 

@@ -83,6 +83,7 @@ ADMIN_HANDLERS: tuple[Row[Services], ...] = (
             node_id=s.identity.node_id,
             broker_configs=s.broker_configs,
             configs=s.configs,
+            changeable=s.changed,
         ),
     ),
     row(

@@ -12,6 +12,13 @@ from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.broker_configs import broker_configs, topic_defaults
 from rockgate.gateway.compose.config import Config
 from rockgate.gateway.compose.folds import KafkaFolds
+from rockgate.gateway.compose.kafka.delays import record_delays
+from rockgate.gateway.compose.kafka.following import (
+    follow_counts,
+    follow_defaults,
+    follow_expiry,
+    follow_store,
+)
 from rockgate.gateway.compose.kafka.groups import GroupsAssembly, streams_groups
 from rockgate.gateway.compose.kafka.services import ReadPath, Services, markers, pushing_clients
 from rockgate.gateway.compose.kafka.shares import SharesAssembly
@@ -20,8 +27,6 @@ from rockgate.gateway.compose.metrics.client_metrics import ClientMetricsSource
 from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, TopicSource
 from rockgate.gateway.compose.metrics.producers import RememberedSource
 from rockgate.gateway.compose.security import SecurityAssembly
-from rockgate.gateway.delay.headers import Terms
-from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.kafka.authentication.authenticator import Authenticator
 from rockgate.gateway.kafka.authentication.enabled import authenticators
 from rockgate.gateway.kafka.authorization.changes import audited
@@ -34,10 +39,7 @@ from rockgate.gateway.kafka.embedded.progress import StoreProgress
 from rockgate.gateway.kafka.features.switched import switched
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.internal_topics.writer import InternalTopics
-from rockgate.gateway.kafka.produce.delay import RecordDelays
-from rockgate.gateway.kafka.produce.delay_schedule import HeldScheduling
 from rockgate.gateway.kafka.produce.producer_expiry import ProducerExpiry
-from rockgate.gateway.kafka.produce.redelivery import Redelivering
 from rockgate.gateway.kafka.produce.validate import SettingsCache
 from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request.handler import Row
@@ -107,6 +109,8 @@ class KafkaAssembly:
         self.telemetry = telemetry
         self.stats = RequestStats()
         self.defaults = topic_defaults(config)
+        follow_defaults(folds.changed, self.defaults)
+        follow_store(folds.changed, config.store, store)
         self.settings = SettingsCache(self.defaults)
         store.topics.on_deleted.append(self.settings.forget)
         self.catalog = StoreCatalog(
@@ -115,7 +119,7 @@ class KafkaAssembly:
             lists_system_topics=config.topics.system_topics_listed,
         )
         self.streams = streams_groups(config, folds, self.catalog)
-        self.delays, self.scheduling = self._delays()
+        self.delays, self.scheduling = record_delays(config, store, folds, self.settings, threads)
         self.coordinator = self._coordinator()
         self.internal_topics = self._internal_topics()
         self.shares = SharesAssembly(config, store, folds, self.catalog, poll_registry)
@@ -157,6 +161,7 @@ class KafkaAssembly:
             )
         )
         connections.counts = listeners.counts
+        follow_counts(self.folds.changed, config.security, listeners.counts)
         quotas.on_changed.append(connections.end_throttle_pauses)
         self.telemetry.sources += [
             RequestSource(stats=stats, connections=connections, throttling=throttling),
@@ -236,6 +241,7 @@ class KafkaAssembly:
             expiry_ms=config.kafka.producer_expiry_ms,
             count_max=config.kafka.producers_max,
         )
+        follow_expiry(self.folds.changed, config.kafka, expiry)
         deadlines = Deadlines(
             transactions=self.folds.transactions,
             coordinator=self.coordinator,
@@ -269,42 +275,6 @@ class KafkaAssembly:
             appender=store.appender,
             epochs=store.epochs,
             clock=store.clock,
-        )
-
-    def _delays(self) -> tuple[RecordDelays, HeldScheduling]:
-        """Create the delay of records and attach it to deliveries; held batches are resumed."""
-        store, held, remoting = self.store, self.folds.held, self.config.remoting
-        terms = Terms(read_levels(remoting.delay_levels), remoting.delay_ms_max)
-        store.attach(
-            records=Redelivering(
-                topics=store.topics,
-                queues=store.queues,
-                epochs=store.epochs,
-                clock=store.clock,
-                settings=self.settings,
-            )
-        )
-        store.retention.keep(held)
-        return (
-            RecordDelays(
-                appender=store.appender,
-                deliveries=store.deliveries,
-                lookup=store.lookup,
-                held=held,
-                terms=terms,
-                threads=self.threads,
-            ),
-            HeldScheduling(
-                appender=store.appender,
-                deliveries=store.deliveries,
-                queues=store.queues,
-                reader=store.reader,
-                residency=store.residency,
-                commit_log=store.log,
-                clock=store.clock,
-                held=held,
-                terms=terms,
-            ),
         )
 
     def _coordinator(self) -> Coordinator:
@@ -360,6 +330,7 @@ class KafkaAssembly:
             coordinator=self.coordinator,
             configs=self.folds.configs,
             features=self.folds.features,
+            changed=self.folds.changed,
             quotas=self.folds.quotas,
             throttling=throttling,
             defaults=self.defaults,

@@ -30,6 +30,7 @@ def streams_groups(config: Config, folds: KafkaFolds, catalog: TopicCatalog) -> 
         config.groups,
         lambda group: folds.configs.of(ResourceType.GROUP, group),
     )
+    folds.changed.follow(config.streams_groups, timings.configure)
     return StreamsGroups(memory=folds.streams, topics=CatalogTopics(catalog), timing=timings.of)
 
 
@@ -62,6 +63,7 @@ class GroupsAssembly:
             config.groups,
             lambda group: configs.of(ResourceType.GROUP, group),
         )
+        self.folds.changed.follow(config.consumer_groups, timings.configure)
         return ConsumerGroups(
             memory=self.folds.consumers,
             topics=CatalogTopics(self.catalog),

@@ -15,6 +15,7 @@ from rockgate.gateway.kafka.client_metrics.clients import PushingClients
 from rockgate.gateway.kafka.client_metrics.config import ClientMetricsConfig
 from rockgate.gateway.kafka.client_metrics.subscriptions import MetricsSubscriptions
 from rockgate.gateway.kafka.configs.broker import BrokerConfig
+from rockgate.gateway.kafka.configs.dynamic import BrokerResources
 from rockgate.gateway.kafka.configs.resources import (
     Alterable,
     Resources,
@@ -60,6 +61,7 @@ from rockgate.gateway.kafka.transactions.coordinator import Coordinator
 from rockgate.gateway.kafka.transactions.fold import Transactions
 from rockgate.gateway.kafka.transactions.markers import Markers
 from rockgate.gateway.runtime.identity import Identity
+from rockgate.gateway.settings.changed import ChangedSettings
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import PollRegistry
@@ -124,6 +126,7 @@ class Services:
     coordinator: Coordinator
     configs: ResourceConfigs
     features: FeatureLevels
+    changed: ChangedSettings
     quotas: StoredQuotas
     throttling: Throttling
     defaults: TopicDefaults
@@ -158,6 +161,7 @@ def alterable(services: Services, **more: Resources) -> Alterable:
     """Return the configs that can be altered, by resource type."""
     resources: dict[ResourceType, Resources] = {
         ResourceType.TOPIC: TopicResources(catalog=services.catalog, defaults=services.defaults),
+        ResourceType.BROKER: BrokerResources(services.broker_configs, services.changed),
         ResourceType.GROUP: group_resources(services.configs),
         ResourceType.CLIENT_METRICS: client_metrics_resources(services.configs),
     }

@@ -33,6 +33,7 @@ class SharesAssembly:
         self.settings = ShareSettings(
             config.share_groups, lambda group: configs.of(ResourceType.GROUP, group)
         )
+        folds.changed.follow(config.share_groups, self.settings.configure)
         self.records = ShareRecords(
             state=folds.share_state,
             journal=store.appender,

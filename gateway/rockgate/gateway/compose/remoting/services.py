@@ -8,10 +8,11 @@ from shutil import disk_usage
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.compose.config import Config
+from rockgate.gateway.compose.remoting.facts import broker_facts, store_facts
 from rockgate.gateway.delay.levels import read_levels
 from rockgate.gateway.groups.ownership import GroupOwnership
 from rockgate.gateway.kafka.groups.groups import Groups
-from rockgate.gateway.remoting.admin.broker_settings import BrokerSettings, ChangedSettings
+from rockgate.gateway.remoting.admin.broker_settings import BrokerSettings
 from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin, KnownGroups
 from rockgate.gateway.remoting.admin.delays import DelayAdmin
 from rockgate.gateway.remoting.admin.empty_offsets import EmptyOffsetsAdmin
@@ -43,6 +44,7 @@ from rockgate.gateway.remoting.statistics.put_latency import PutLatency
 from rockgate.gateway.remoting.statistics.request_queues import RequestQueues
 from rockgate.gateway.remoting.statistics.runtime import RuntimeFigures
 from rockgate.gateway.remoting.topics.topic_registry import TopicRegistry
+from rockgate.gateway.settings.changed import ChangedSettings
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.durability import Durability
 from rockgate.gateway.storage.long_poll import PollRegistry
@@ -55,7 +57,6 @@ from rockgate.gateway.visibility.aborted import AbortedBatches
 from rockgate.gateway.visibility.empty_offsets import EmptyOffsets
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.remoting.codes import RequestCode
-from rockgate.protocol.remoting.system_topics import TRACE_TOPIC
 from rockgate.store.half import HalfMessages
 from rockgate.store.inflight.fold import MessagesInFlight
 from rockgate.store.state.fold import Fold, Journal
@@ -91,9 +92,10 @@ class RemotingFolds:
     modes: RequestModes
     forbidden: ForbiddenReads
     changed: ChangedSettings
+    """Changed by Kafka's clients, too, and in the snapshot among their folds."""
 
     @classmethod
-    def make(cls, journal: Journal, topics: Topics) -> RemotingFolds:
+    def make(cls, journal: Journal, topics: Topics, changed: ChangedSettings) -> RemotingFolds:
         """Create empty folds; the store restores them."""
         return cls(
             settings=GroupSettings(journal),
@@ -102,7 +104,7 @@ class RemotingFolds:
             in_flight=MessagesInFlight(topics),
             modes=RequestModes(journal),
             forbidden=ForbiddenReads(journal),
-            changed=ChangedSettings(journal),
+            changed=changed,
         )
 
     def all(self) -> list[Fold]:
@@ -114,7 +116,6 @@ class RemotingFolds:
             self.in_flight,
             self.modes.fold,
             self.forbidden.fold,
-            self.changed.fold,
         ]
 
 
@@ -142,8 +143,9 @@ class RemotingServices:
             configured=config.remoting,
             overload=config.overload,
             changed=folds.changed,
-            facts=_facts(config),
+            facts=broker_facts(config),
         )
+        folds.changed.follow(config.store, lambda now: self.settings.show(store_facts(now)))
         self.series_max = config.metrics.groups_max
         self.store = store
         self.folds = folds
@@ -369,28 +371,3 @@ class RemotingServices:
                 groups=groups,
             ),
         )
-
-
-def _facts(config: Config) -> dict[str, str]:
-    """Return what is fixed at the start, by the names that RocketMQ's tools read."""
-    remoting, retention_ms = config.remoting, config.store.retention_ms
-    return {
-        "brokerName": remoting.broker_name,
-        "brokerClusterName": remoting.cluster_name,
-        "brokerId": "0",
-        "brokerRole": "ASYNC_MASTER",
-        "flushDiskType": f"{config.store.flush.upper()}_FLUSH",
-        "fileReservedTime": str(-1 if retention_ms < 0 else retention_ms // 3_600_000),
-        "messageDelayLevel": remoting.delay_levels,
-        "autoCreateTopicEnable": str(config.topics.auto_create).lower(),
-        "defaultTopicQueueNums": str(config.topics.partitions),
-        "autoCreateSubscriptionGroup": "true",
-        "enablePropertyFilter": "true",
-        "enableCalcFilterBitMap": "false",
-        "filterServerNums": "0",
-        "msgTraceTopicName": TRACE_TOPIC,
-        "traceOn": "true",
-        "traceTopicEnable": "true",
-        "slaveReadEnable": "false",
-        "useTLS": "false",
-    }

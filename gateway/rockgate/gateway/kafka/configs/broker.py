@@ -1,11 +1,11 @@
-"""One config of a broker: a setting of the server, as Kafka's clients see it; read-only."""
+"""One config of a broker: a setting of the server, as Kafka's clients see it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rockgate.gateway.kafka.configs.types import ConfigKind
+from rockgate.gateway.kafka.configs.types import ConfigKind, ConfigType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,11 @@ class BrokerConfig:
     """The setting that changes it; None if none does."""
     is_given: bool = False
     """Whether a file, the environment or a flag sets it, even to its default."""
+
+    @property
+    def type(self) -> ConfigType:
+        """The type of its value."""
+        return ConfigType(kind=self.kind)
 
     @property
     def is_set(self) -> bool:

@@ -69,6 +69,10 @@ class ConfigTable(Generic[C]):
     def __contains__(self, name: str) -> bool:
         return name in self._configs
 
+    def canonical(self, name: str) -> str:
+        """The name under which a config is saved."""
+        return name
+
     def known(self, name: str) -> C:
         """The config of that name; INVALID_CONFIG names the nearest if there is none."""
         config = self._configs.get(name)
@@ -99,7 +103,7 @@ class ConfigTable(Generic[C]):
                 raise RequestError(
                     ErrorCode.INVALID_CONFIG, f"Config {self.known(name).name} requires a value."
                 )
-            found[name] = self.read_value(name, text)
+            found[self.canonical(name)] = self.read_value(name, text)
         self.check_together(found)
         return found
 

@@ -1,7 +1,7 @@
 """The resources with configs: topics, groups, this node and its loggers.
 
-Each type of resource lists its configs and their values, and applies changes. The server's own
-settings are read when it starts; the error of an attempt to change one names it.
+Each type of resource lists its configs and their values, and applies changes. The error of an
+attempt to change a setting that is read when the server starts names it.
 """
 
 from __future__ import annotations
@@ -210,9 +210,11 @@ class Alterable:
 
     def of(self, asked: Resource) -> Resources:
         """All resources of the type of one, or RequestError."""
-        if asked.resource_type == ResourceType.BROKER:
-            self._refuse_broker(asked)
         found = self._resources.get(asked.resource_type)
+        if asked.resource_type == ResourceType.BROKER:
+            check_broker(asked.resource_name, self._node_id)
+            if found is None:
+                self._refuse_broker(asked)
         if found is None:
             raise RequestError(ErrorCode.INVALID_REQUEST, unserved(asked.resource_type))
         if asked.resource_type == ResourceType.BROKER_LOGGER:
@@ -220,7 +222,6 @@ class Alterable:
         return found
 
     def _refuse_broker(self, asked: Resource) -> None:
-        check_broker(asked.resource_name, self._node_id)
         reason = "Broker configs cannot be changed at run time."
         for given in asked.configs:
             config = self._broker_configs.get(given.name)

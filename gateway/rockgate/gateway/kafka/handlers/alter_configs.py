@@ -6,14 +6,15 @@ Behaviour
 - Each resource succeeds or fails independently. One that is named twice, a config that is given
   twice and a null value are INVALID_REQUEST; names and values that the table of its configs does
   not have are INVALID_CONFIG, and then nothing of that resource is changed.
-- The server's own settings cannot be changed: INVALID_REQUEST says which setting to change.
+- Settings of this broker, or of all brokers, as in IncrementalAlterConfigs; those not given return
+  to what is configured.
 - `validate_only` validates and answers without changing anything.
 
 Versions
 - v2: flexible.
 
 Departs from Kafka
-- Broker settings and client metrics cannot be altered.
+- A broker setting that is not known is INVALID_REQUEST; Kafka stores it.
 """
 
 from __future__ import annotations

@@ -274,6 +274,7 @@ class ConfigList:
     def __init__(self, defaults: TopicDefaults) -> None:
         self._defaults = defaults
         self._cache: dict[tuple[int, frozenset[tuple[str, str]]], Encoded] = {}
+        defaults.on_changed.append(self._cache.clear)
 
     def of(self, config: Mapping[str, str], version: int) -> Encoded:
         """The configs of a topic with these settings."""

@@ -4,8 +4,10 @@ Behaviour
 - A topic has every config of the table of topic configs, with its value, where that comes from, its
   type, and, if asked for, its documentation and synonyms: the topic's own, the server's setting,
   the default, the nearest first.
-- This node, as a broker, has the server's settings, under our names and under Kafka's; all of them
-  are read-only. The broker without a name (what all brokers share) has none.
+- This node, as a broker, has the server's settings, under our names and under Kafka's; those that
+  cannot change while the server runs are read-only. Synonyms are what was set for this node, for
+  all brokers, at the start, and the default. The broker without a name (what all brokers share) has
+  what was set for all of them.
 - A group has every config of the table of group configs, and a client metrics subscription those of
   its table, whether it exists or not. This node's loggers have their levels.
 - Null or empty keys ask for all; keys that are not known are left out. A resource that is asked for
@@ -32,6 +34,7 @@ from rockgate.gateway.kafka.configs.client_metrics import (
     CLIENT_METRICS_CONFIGS,
     SubscriptionConfig,
 )
+from rockgate.gateway.kafka.configs.dynamic import Changeable, dynamic, is_changeable
 from rockgate.gateway.kafka.configs.group import GROUP_CONFIGS
 from rockgate.gateway.kafka.configs.resources import (
     KEY,
@@ -43,7 +46,12 @@ from rockgate.gateway.kafka.configs.resources import (
     unserved,
 )
 from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
-from rockgate.gateway.kafka.configs.topic_defaults import ConfigSource, TopicDefaults, source_of
+from rockgate.gateway.kafka.configs.topic_defaults import (
+    ConfigSource,
+    Dynamic,
+    TopicDefaults,
+    source_of,
+)
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, at_once, in_slices
 from rockgate.gateway.kafka.request.dedup import once_in_steps
@@ -89,7 +97,10 @@ class DescribeConfigs:
         node_id: int,
         broker_configs: Mapping[str, BrokerConfig],
         configs: SavedConfigs,
+        changeable: Changeable | None = None,
     ) -> None:
+        """Without `changeable`, no setting of this node can be changed."""
+        self._changeable = changeable
         self._catalog = catalog
         self._configs = configs
         self._node_id = node_id
@@ -157,11 +168,26 @@ class DescribeConfigs:
 
     def _broker(self, asked: AskedConfigs, form: Form) -> list[DescribeConfigsResourceResult]:
         check_broker(asked.name, self._node_id)
-        if not asked.name:
-            return []
         wanted = asked.keys or self._broker_configs
         found = (self._broker_configs.get(name) for name in wanted)
-        return [_broker_entry(config, form) for config in found if config is not None]
+        entries = (
+            self._broker_entry(config, form, of_all=not asked.name)
+            for config in found
+            if config is not None
+        )
+        return [entry for entry in entries if entry is not None]
+
+    def _broker_entry(
+        self, config: BrokerConfig, form: Form, *, of_all: bool
+    ) -> DescribeConfigsResourceResult | None:
+        """A config of this node, or, if it is set there, of all brokers."""
+        known, changes = self._changeable, False
+        levels: Sequence[Dynamic] = ()
+        if known is not None and is_changeable(known, config):
+            changes, levels = True, dynamic(known, config.setting or "", of_all=of_all)
+        if of_all and not levels:
+            return None
+        return _broker_entry(config, form, levels, is_read_only=not changes, of_all=of_all)
 
     def _group(self, asked: AskedConfigs, form: Form) -> list[DescribeConfigsResourceResult]:
         check_named(ResourceType.GROUP, asked.name)
@@ -199,6 +225,7 @@ class TopicEntries:
         self._defaults = defaults
         self._unset: dict[Form, Mapping[str, Encoded]] = {}
         self._all: dict[Form, Encoded] = {}
+        defaults.on_changed += [self._unset.clear, self._all.clear]
 
     def of(self, config: Mapping[str, str], keys: Sequence[str], form: Form) -> list[Encoded]:
         """Those of a topic with this config: all of them, or only some keys."""
@@ -234,8 +261,9 @@ class TopicEntries:
         if name in config:
             found.append(_synonym(name, config[name], ConfigSource.TOPIC))
         if described.broker is not None:
+            found += [_synonym(described.broker, *each) for each in defaults.dynamic(name)]
             if name in defaults.set_by_server:
-                found.append(_synonym(described.broker, defaults[name], ConfigSource.SERVER))
+                found.append(_synonym(described.broker, defaults.given(name), ConfigSource.SERVER))
             found.append(_synonym(described.broker, described.default, ConfigSource.DEFAULT))
         return found
 
@@ -271,18 +299,28 @@ def _client_metrics_entry(
     )
 
 
-def _broker_entry(config: BrokerConfig, form: Form) -> DescribeConfigsResourceResult:
+def _broker_entry(
+    config: BrokerConfig,
+    form: Form,
+    levels: Sequence[Dynamic],
+    *,
+    is_read_only: bool,
+    of_all: bool,
+) -> DescribeConfigsResourceResult:
     synonyms = []
     if form.with_synonyms:
-        if config.is_set:
+        synonyms = [_synonym(config.name, each.value, each.source) for each in levels]
+        if config.is_set and not of_all:
             synonyms.append(_synonym(config.name, config.value, ConfigSource.SERVER))
-        if config.default is not None:
+        if config.default is not None and not of_all:
             synonyms.append(_synonym(config.name, config.default, ConfigSource.DEFAULT))
+    given = ConfigSource.SERVER if config.is_set else ConfigSource.DEFAULT
+    value, source = levels[0] if levels else (config.value, given)
     return DescribeConfigsResourceResult(
         name=config.name,
-        value=config.value,
-        read_only=True,
-        config_source=ConfigSource.SERVER if config.is_set else ConfigSource.DEFAULT,
+        value=value,
+        read_only=is_read_only,
+        config_source=source,
         synonyms=synonyms,
         config_type=config.kind,
         documentation=config.documentation if form.with_documentation else None,

@@ -9,14 +9,16 @@ Behaviour
   twice, an unknown operation and a null value to set are INVALID_REQUEST; what the table of its
   configs does not take is INVALID_CONFIG, and then nothing of that resource is changed.
 - Deleting a config that is not set, or not known, succeeds.
-- The server's own settings cannot be changed: INVALID_REQUEST says which setting to change.
+- Settings of this broker, or of all brokers (an empty name), change at once where they can change
+  while the server runs, under our names and Kafka's; they are in the log. INVALID_REQUEST names one
+  that cannot, and says which setting to change. A bad value is INVALID_REQUEST, too, as in Kafka.
 - `validate_only` validates and answers without changing anything.
 
 Versions
 - v1: flexible.
 
 Departs from Kafka
-- Broker settings and client metrics cannot be altered.
+- A broker setting that is not known is INVALID_REQUEST; Kafka stores it.
 """
 
 from __future__ import annotations
@@ -88,13 +90,13 @@ def _change(resources: Resources, planned: dict[str, str], change: AlterableConf
     name, value = change.name, change.value
     if change.config_operation == Operation.DELETE:
         if name in resources.table:
-            planned.pop(name, None)
+            planned.pop(resources.table.canonical(name), None)
         return
     if value is None:
         raise RequestError(ErrorCode.INVALID_REQUEST, f"Config {name[:80]} requires a value.")
     if change.config_operation != Operation.SET:
         value = _listed(resources, planned, change, value)
-    planned[name] = resources.table.read_value(name, value)
+    planned[resources.table.canonical(name)] = resources.table.read_value(name, value)
 
 
 def _listed(

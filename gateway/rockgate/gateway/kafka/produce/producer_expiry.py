@@ -37,6 +37,10 @@ class ProducerExpiry:
         self._place = 0
         self._next_ms = clock.monotonic_ms() + LOOK_EVERY_MS
 
+    def configure(self, expiry_ms: int) -> None:
+        """Retain producers for another time, from the next scan on."""
+        self._expiry_ms = self._allowed_ms = expiry_ms
+
     def step(self) -> bool:
         """Scan the next producers if a scan is due; return whether there are more."""
         now_ms = self._clock.monotonic_ms()

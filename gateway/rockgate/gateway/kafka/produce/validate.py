@@ -75,6 +75,7 @@ class SettingsCache:
     def __init__(self, defaults: TopicDefaults) -> None:
         self._defaults = defaults
         self._parsed: dict[bytes, tuple[Mapping[str, str], TopicSettings]] = {}
+        defaults.on_changed.append(self._parsed.clear)
 
     def of(self, topic: Topic) -> TopicSettings:
         """Return a topic's settings."""

@@ -1,25 +1,24 @@
 """The broker's settings by RocketMQ's names: listed (26), and some changed while it runs (25).
 
-docs/internals/state.md has the shape of the records: what was changed is in the log, and overrides
-the configuration until it is set back to the configured value. A change is all or nothing, and is
-effective once it is in the log.
+What was changed is in the log and overrides the configuration until it is set back to the
+configured value; admin clients of Kafka see and change the same settings by our names. A change is
+all or nothing, and is effective once it is in the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields
+from typing import Final, NamedTuple
 
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.remoting.server.config import RemotingConfig
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.settings.changed import ChangedSettings
 from rockgate.gateway.storage.config import OverloadConfig
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Buffer
-from rockgate.store.api.folds import Fold, Journal, KeyedFold
 
-TOPIC: Final = b"rmq_sys_rockgate_broker_settings"
 BODY_BYTES_MAX: Final = 64 << 10
 NAME_CHARS_MAX: Final = 60
 _OF_REMOTING: Final = {
@@ -66,12 +65,12 @@ NAME_SERVERS_MAX: Final = 16
 _SWITCHES: Final = {"false": 0, "true": 1}
 _SWITCH: Final = {"minimum": 0, "maximum": 1}
 
-Section = TypeVar("Section", RemotingConfig, OverloadConfig)
 
+class NamedSetting(NamedTuple):
+    """A field of the configuration that can be changed by RocketMQ's name."""
 
-class ChangeableSetting(NamedTuple):
-    """A field of the configuration that can be changed."""
-
+    name: str
+    """Our name."""
     section: type[RemotingConfig] | type[OverloadConfig]
     field: str
     kind: type
@@ -79,11 +78,12 @@ class ChangeableSetting(NamedTuple):
 
 
 def _settings(
-    section: type[RemotingConfig] | type[OverloadConfig], named: Mapping[str, str]
-) -> dict[str, ChangeableSetting]:
+    prefix: str, section: type[RemotingConfig] | type[OverloadConfig], named: Mapping[str, str]
+) -> dict[str, NamedSetting]:
     known = {each.name: each for each in fields(section)}
     return {
-        name: ChangeableSetting(
+        name: NamedSetting(
+            f"{prefix}.{field}",
             section,
             field,
             type(known[field].default),
@@ -94,40 +94,10 @@ def _settings(
 
 
 CHANGEABLE: Final = {
-    **_settings(RemotingConfig, _OF_REMOTING),
-    **_settings(OverloadConfig, _OF_OVERLOAD),
+    **_settings("remoting", RemotingConfig, _OF_REMOTING),
+    **_settings("overload", OverloadConfig, _OF_OVERLOAD),
 }
 """What can be changed, by RocketMQ's names."""
-
-
-class ChangedSettings:
-    """What was changed while the server ran, by RocketMQ's names: a fold."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._fold: KeyedFold[str, int | str] = KeyedFold(
-            journal, name="broker settings", topic=TOPIC, key=str, value=int | str
-        )
-
-    @property
-    def fold(self) -> Fold:
-        """What the store feeds."""
-        return self._fold
-
-    def put(self, changes: Mapping[str, int | str | None]) -> None:
-        """Remember changes, all or none; None is what is configured."""
-        self._fold.put(changes)
-
-    def over(self, config: Section) -> Section:
-        """Return a section of the configuration with what was changed."""
-        changes: dict[str, Any] = {}
-        for name, value in self._fold.items():
-            setting = CHANGEABLE.get(name)
-            # A later version may change less, or have other limits.
-            if setting is None or setting.section is not type(config):
-                continue
-            if _is_allowed(setting, value):
-                changes[setting.field] = setting.kind(value)
-        return replace(config, **changes)
 
 
 class BrokerSettings:
@@ -146,6 +116,7 @@ class BrokerSettings:
         self._overload = overload
         self._changed = changed
         self._facts = facts
+        changed.on_changed.append(self._notify)
         self.on_changed: list[Callable[[RemotingConfig], None]] = []
         """Given the new configuration of the listener."""
         self.on_overload_changed: list[Callable[[OverloadConfig], None]] = []
@@ -154,7 +125,11 @@ class BrokerSettings:
     def advertise(self, address: str) -> None:
         """Show the address that clients are given."""
         host, _, port = address.rpartition(":")
-        self._facts = {**self._facts, "brokerIP1": host, "listenPort": port}
+        self.show({"brokerIP1": host, "listenPort": port})
+
+    def show(self, facts: Mapping[str, str]) -> None:
+        """Show facts, in place of what was shown before."""
+        self._facts = {**self._facts, **facts}
 
     def current(self) -> dict[str, str]:
         """Return all settings by name."""
@@ -173,18 +148,21 @@ class BrokerSettings:
                 f"Settings are {len(body):,} bytes; the maximum is {BODY_BYTES_MAX:,}.",
             )
         known, configured = self.current(), (self._configured, self._overload)
-        changes: dict[str, int | str | None] = {}
+        changes: dict[str, object] = {}
         for line in bytes(body).decode("utf-8", "replace").splitlines():
             name, _, text = (part.strip() for part in line.partition("="))
             if not name or known.get(name) == text:
                 continue
-            value = _read(name, text)
-            is_configured = value == _value(CHANGEABLE[name], configured)
-            changes[name] = None if is_configured else value
-        if not changes:
-            return
+            value, setting = _read(name, text), CHANGEABLE[name]
+            # Below a change for all brokers, what is configured is a change, too.
+            is_configured = value == _value(setting, configured) and not self._is_for_all(setting)
+            changes[setting.name] = None if is_configured else setting.kind(value)
         self._changed.put(changes)
-        sections = {CHANGEABLE[name].section for name in changes}
+
+    def _is_for_all(self, setting: NamedSetting) -> bool:
+        return self._changed.find(setting.name, of_all=True) is not None
+
+    def _notify(self, sections: Collection[type]) -> None:
         if RemotingConfig in sections:
             config = self._changed.over(self._configured)
             for apply in self.on_changed:
@@ -200,22 +178,18 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _value(
-    setting: ChangeableSetting, sections: Iterable[RemotingConfig | OverloadConfig]
-) -> object:
+def _value(setting: NamedSetting, sections: Iterable[RemotingConfig | OverloadConfig]) -> object:
     """Return the value of a setting in its section."""
     [found] = [each for each in sections if type(each) is setting.section]
     return getattr(found, setting.field)
 
 
-def _is_allowed(setting: ChangeableSetting, value: int | str) -> bool:
-    if isinstance(value, str):
-        return setting.kind is str and not _wrong_servers(value)
+def _is_allowed(setting: NamedSetting, value: int | str) -> bool:
     bounds = setting.bounds
-    return setting.kind is not str and bounds["minimum"] <= value <= bounds["maximum"]
+    return not isinstance(value, str) and bounds["minimum"] <= value <= bounds["maximum"]
 
 
-def _wrong_servers(text: str) -> str:
+def wrong_servers(text: str) -> str:
     """Return what is wrong with a list of name servers, if anything is."""
     servers = [each for each in text.split(";") if each.strip()]
     if len(servers) > NAME_SERVERS_MAX:
@@ -234,7 +208,7 @@ def _read(name: str, text: str) -> int | str:
     if setting is None:
         raise _fixed(name)
     if setting.kind is str:
-        if wrong := _wrong_servers(text):
+        if wrong := wrong_servers(text):
             raise Refused(ResponseCode.INVALID_PARAMETER, f"{name} {wrong[:200]}.")
         return text
     if setting.kind is bool:

@@ -96,6 +96,10 @@ class Cleaner:
     def _key_map(self) -> KeyMap:
         return KeyMap(lambda: self._directory.child(FOLDER), self._room)
 
+    def configure(self, config: StoreConfig) -> None:
+        """Use another interval and another rate."""
+        self._config = config
+
     @property
     def damaged_count(self) -> int:
         """Queues that are left alone until the next start, because an entry is damaged."""

@@ -45,6 +45,10 @@ class Timings:
         self._members_max = groups.members_max
         self._configs = configs
 
+    def configure(self, config: ConsumerGroupsConfig) -> None:
+        """Use other settings of the server from now on."""
+        self._config = config
+
     def of(self, group: str) -> Timing:
         """The settings of a group."""
         config, own = self._config, self._configs(group)

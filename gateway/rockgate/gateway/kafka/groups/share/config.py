@@ -70,6 +70,10 @@ class ShareSettings:
         self._config = config
         self._configs = configs
 
+    def configure(self, config: ShareGroupsConfig) -> None:
+        """Use other settings of the server from now on."""
+        self._config = config
+
     def timing(self, group: str) -> ShareTiming:
         """The settings of a group's members."""
         config, own = self._config, self._configs(group)

@@ -44,6 +44,10 @@ class StreamsTimings:
         self._members_max = groups.members_max
         self._configs = configs
 
+    def configure(self, config: StreamsGroupsConfig) -> None:
+        """Use other settings of the server from now on."""
+        self._config = config
+
     def of(self, group: str) -> StreamsTiming:
         """The settings of a group."""
         config, own = self._config, self._configs(group)
