@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -9,6 +11,7 @@ from tests.seeds import seeded
 
 from rockgate.store.delay.offset_set import OffsetSet
 from rockgate.store.errors import StoreFull
+from rockgate.store.files.interface import DiskDirectory
 from rockgate.store.testing.memory_files import MemoryDisk
 from rockgate.store.upkeep.compaction.bodies import EXPIRED, PINNED
 from rockgate.store.upkeep.compaction.keymap import KeyMap, row_key
@@ -78,3 +81,29 @@ def test_without_space_nothing_is_written() -> None:
     with pytest.raises(StoreFull):
         keys.write()
     assert disk.root().names() == []
+
+
+def peak_bytes(folder: Path, count: int, *, is_hot: bool) -> int:
+    """The most memory that a cleaning of so many records takes, of one key or of as many."""
+    root, drop = DiskDirectory(folder), OffsetSet()
+    tracemalloc.start()
+    try:
+        keys = KeyMap(lambda: root, lambda: True)
+        for offset in range(count):
+            keys.add(row_key(b"hot" if is_hot else b"key %d" % offset), offset, 0)
+            if keys.wants_write:
+                keys.write()
+        for _ in keys.supersede(InlineJobs, drop):
+            pass
+        assert len(drop) == (count - 1 if is_hot else 0)
+        keys.close()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("is_hot", [False, True])
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path, *, is_hot: bool) -> None:
+    few, many = (peak_bytes(tmp_path, count, is_hot=is_hot) for count in (40_000, 80_000))
+    # Rows of 24 bytes would be 960,000 bytes more; places of blocks and bits of offsets are not.
+    assert many - few < 300_000

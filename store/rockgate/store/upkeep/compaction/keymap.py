@@ -2,9 +2,10 @@
 
 Every record adds a row: its key in 16 bytes and its offset with two flags. Rows are divided among
 buckets by their key. A bucket's rows are in blocks, which go to a scratch file as they fill, so
-that memory holds one block per bucket and one bucket as a whole, however many keys there are: a
-thousandth of them. Then one bucket after the other is read, in the order in which its rows were
-added, and of the rows with one key all but the last are superseded.
+that memory holds one block per bucket. Then one bucket after the other is read, some blocks at a
+time in the order in which they were added, and of the rows with one key all but the last are
+superseded. So memory holds the keys of one bucket, a thousandth of all, however often each is
+updated.
 
 A key of up to 15 bytes is its own row, padded; of a longer one it is a hash of 120 bits.
 """
@@ -28,9 +29,12 @@ BUCKETS: Final = 1024
 BLOCK_ROWS: Final = 64
 STEP_ROWS: Final = 250
 """Rows between two pauses."""
+STEP_LAST: Final = 2_000
+"""Keys between two pauses, of those that are compared already."""
 _ROW: Final = struct.Struct(">16sQ")
 _BLOCK_BYTES: Final = BLOCK_ROWS * _ROW.size
 _WRITE_BLOCKS: Final = 256
+_READ_BLOCKS: Final = 256
 _NAME: Final = "keys"
 _PLAIN_MAX: Final = 15
 _HASHED: Final = b"\xff"
@@ -92,29 +96,40 @@ class KeyMap:
             yield from run_job(jobs(), self.write)
         cost = 0
         for number in range(BUCKETS):
-            rows = bytes(self._open[number])
-            self._open[number] = bytearray()
-            if self._blocks[number]:
-                read: list[bytes] = []
-                yield from run_job(jobs(), partial(self._read, number, read))
-                rows = b"".join((*read, rows))
             last: dict[bytes, int] = {}
             pinned: set[bytes] = set()
-            for at in range(0, len(rows), STEP_ROWS * _ROW.size):
-                part = rows[at : at + STEP_ROWS * _ROW.size]
-                _compare(part, last, pinned, drop)
-                cost += len(part) // _ROW.size
-                if cost >= STEP_ROWS:
-                    yield True
-                    cost = 0
-            for key, value in last.items():
+            for blocks in self._parts(number):
+                read: list[bytes] = []
+                if blocks:
+                    yield from run_job(jobs(), partial(self._read, blocks, read))
+                else:
+                    read.append(bytes(self._open[number]))
+                rows = b"".join(read)
+                for at in range(0, len(rows), STEP_ROWS * _ROW.size):
+                    part = rows[at : at + STEP_ROWS * _ROW.size]
+                    _compare(part, last, pinned, drop)
+                    cost += len(part) // _ROW.size
+                    if cost >= STEP_ROWS:
+                        yield True
+                        cost = 0
+            self._open[number] = bytearray()
+            for count, (key, value) in enumerate(last.items(), 1):
                 if value & EXPIRED and not value & PINNED and key not in pinned:
                     drop.add(value >> 2)
+                if count % STEP_LAST == 0:
+                    yield True
 
-    def _read(self, number: int, into: list[bytes]) -> None:
-        """Read the blocks of a bucket, on a worker thread."""
+    def _parts(self, number: int) -> Iterator[array[int]]:
+        """Yield the blocks of a bucket, some at a time; at last none, for the one that is open."""
+        blocks = self._blocks[number]
+        for at in range(0, len(blocks), _READ_BLOCKS):
+            yield blocks[at : at + _READ_BLOCKS]
+        yield array("I")
+
+    def _read(self, blocks: array[int], into: list[bytes]) -> None:
+        """Read blocks, on a worker thread."""
         file = self._file
-        for block in self._blocks[number]:
+        for block in blocks:
             if file is None:
                 # None was written: they are all in memory.
                 into.append(self._pending[block])
