@@ -71,7 +71,7 @@ class StoreConfig:
     """Whether topics with `cleanup.policy=compact` are compacted."""
 
     compaction_interval_ms: int = field(
-        default=15_000, metadata={"minimum": 0, "maximum": 86_400_000}
+        default=15_000, metadata={"minimum": 0, "maximum": _LONG_MAX}
     )
     """Interval between searches for queues to compact."""
 

@@ -38,6 +38,8 @@ ENTRY_COST: Final = 10
 """What an entry costs besides its records, as a number of records."""
 COUNT_MAX: Final = (1 << 31) - 1
 """The most offsets that one entry covers."""
+HOLE_ENTRIES: Final = 500
+"""The most entries that one without records takes the place of, in one cleaning."""
 
 
 class Changed(Exception):
@@ -302,6 +304,7 @@ class Cleaning:
         if hole is not None and (
             hole.epoch != epoch
             or hole.end != unit.base
+            or len(hole.units) >= HOLE_ENTRIES
             or unit.base + unit.offset_count - hole.base > COUNT_MAX
         ):
             yield from self._fill()
