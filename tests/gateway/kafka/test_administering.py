@@ -115,17 +115,36 @@ def test_librdkafka_reads_and_changes_configs(admin: AdminClient) -> None:
     assert error_of(alter(admin, "tuned", wrong)) == KafkaError.INVALID_CONFIG
 
 
-def test_librdkafka_reads_the_broker_s_settings_and_cannot_change_them(
+def test_librdkafka_reads_the_broker_s_settings_and_changes_those_that_can_change(
     admin: AdminClient, server: RunningServer
 ) -> None:
     (node_id,) = admin.list_topics(timeout=SECONDS).brokers
     found = done(admin.describe_configs([ConfigResource(ResourceType.BROKER, str(node_id))]))
     assert found["num.partitions"].value == found["topics.partitions"].value == "4"
-    assert all(entry.is_read_only for entry in found.values())
-    change = ConfigEntry("num.partitions", "9", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(ResourceType.BROKER, str(node_id), incremental_configs=[change])
-    with pytest.raises(KafkaException, match=r"Set 'topics\.partitions' in the configuration"):
+    assert found["num.partitions"].is_read_only and not found["message.max.bytes"].is_read_only
+
+    def change(name: str, value: str | None, operation: AlterConfigOpType) -> None:
+        entry = ConfigEntry(name, value, incremental_operation=operation)
+        resource = ConfigResource(ResourceType.BROKER, str(node_id), incremental_configs=[entry])
         done(admin.incremental_alter_configs([resource]))
+
+    def error_of(size: int) -> KafkaError | None:
+        producer = Producer({"bootstrap.servers": server.bootstrap})
+        errors: list[KafkaError | None] = []
+        producer.produce("sized", bytes(size), on_delivery=lambda error, _: errors.append(error))
+        producer.flush(SECONDS)
+        [error] = errors
+        return error
+
+    with pytest.raises(KafkaException, match=r"Set 'topics\.partitions' in the configuration"):
+        change("num.partitions", "9", AlterConfigOpType.SET)
+    done(admin.create_topics([NewTopic("sized", 1)]))
+    assert error_of(2_000) is None
+    change("message.max.bytes", "1000", AlterConfigOpType.SET)
+    refused = error_of(2_000)
+    assert refused is not None and refused.code() == KafkaError.MSG_SIZE_TOO_LARGE
+    change("message.max.bytes", None, AlterConfigOpType.DELETE)
+    assert error_of(2_000) is None
 
 
 def test_a_topic_that_keeps_the_last_of_each_key_refuses_records_without_one(

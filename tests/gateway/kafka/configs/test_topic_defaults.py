@@ -54,4 +54,4 @@ def test_a_config_comes_from_the_topic_or_the_server_or_no_one() -> None:
 
 
 def test_the_numbers_are_kafka_s() -> None:
-    assert [int(source) for source in ConfigSource] == [1, 4, 5, 6, 7, 8]
+    assert [int(source) for source in ConfigSource] == [1, 2, 3, 4, 5, 6, 7, 8]

@@ -18,9 +18,9 @@ from rockgate.store.store import Store
 def follow_defaults(changed: ChangedSettings, defaults: TopicDefaults) -> None:
     """Let changed settings be the defaults of topics."""
     settings = {
-        name: KAFKA_NAMES[config.broker].setting
+        name: alias.setting
         for name, config in TOPIC_CONFIGS.items()
-        if config.broker in KAFKA_NAMES
+        if (alias := KAFKA_NAMES.get(config.broker or "")) is not None
     }
 
     def apply(_: object = None) -> None:
