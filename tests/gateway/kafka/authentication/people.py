@@ -89,6 +89,9 @@ class People:
         mechanism = ScramMechanism.SHA_256
         return is_password(mechanism, self.credential(name, mechanism), password.encode())
 
+    def may_log_in(self, name: str) -> bool:
+        return name in self.passwords and name not in self.disabled
+
     def is_usable(self, token_id: str) -> bool:
         return token_id in self.tokens
 

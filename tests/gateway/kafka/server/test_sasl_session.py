@@ -23,8 +23,12 @@ from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.keys import ApiKey
 from rockgate.protocol.kafka.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from rockgate.protocol.kafka.messages.find_coordinator import FindCoordinatorRequest
-from rockgate.protocol.kafka.messages.sasl_authenticate import SaslAuthenticateRequest
+from rockgate.protocol.kafka.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
 from rockgate.protocol.kafka.messages.sasl_handshake import SaslHandshakeRequest
+from rockgate.protocol.kafka.schema import decode
 from rockgate.protocol.sasl.scram import ScramMechanism
 from rockgate.protocol.sasl.scram_client import ScramClient
 
@@ -204,6 +208,45 @@ async def test_an_address_with_many_failures_waits_longer_even_with_the_right_pa
     line.clock.advance(DELAY_MS / 1000)
     await turns()
     assert len(line.answers()) == 1
+
+
+@pytest.mark.row("SEC-1")
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER", "token"])
+async def test_who_may_no_longer_log_in_when_the_wait_of_its_address_is_over_is_refused(
+    mechanism: str,
+) -> None:
+    """Until then its connection has no principal by which it could be found and closed."""
+    line = SaslLine().open()
+    for _ in range(31):
+        line.failures.count("10.0.0.1", line.clock.now)
+    people = line.people
+    people.tokens["t1"] = (PASSWORD, ALICE, NOW_MS + 9_000)
+    people.bearers["t0ken"] = Bearer("alice", NOW_MS + 9_000)
+    if mechanism in ("PLAIN", "OAUTHBEARER"):
+        await line.handshake(mechanism)
+        last = TOKEN if mechanism == "PLAIN" else b"n,,\x01auth=Bearer t0ken\x01\x01"
+    else:
+        is_token = mechanism == "token"
+        name = "t1" if is_token else "alice"
+        client = ScramClient(
+            ScramMechanism.SHA_512, name, PASSWORD, nonce=b"fyko", is_token=is_token
+        )
+        await line.handshake("SCRAM-SHA-512")
+        last = client.final((await line.step(client.first())).auth_bytes)
+    line.receive(
+        line.request(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(auth_bytes=last))
+    )
+    await turns()
+    del people.passwords["alice"], people.tokens["t1"]
+    people.disabled.add("alice")
+    for _ in range(2):
+        line.clock.advance(1)
+        await turns()
+    (answer,) = line.answers()
+    refused = decode(SaslAuthenticateResponse, 2, memoryview(answer))
+    assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert line.transport.is_lost
+    assert [each[0] for each in line.heard.lines] == ["rejected"]
 
 
 # Version 0: frames without a header

@@ -16,7 +16,7 @@ from rockgate.gateway.net.clock import Clock
 from rockgate.gateway.security.credentials.failed_attempts import FailedAttempts
 from rockgate.gateway.security.principal import Principal
 from rockgate.protocol.kafka.errors import ErrorCode
-from rockgate.protocol.sasl.errors import SaslError
+from rockgate.protocol.sasl.errors import SaslError, WrongCredentials
 
 
 class AuthenticationAudit(Protocol):
@@ -91,6 +91,8 @@ class Authenticator:
                 return StepReply(message=outcome.message)
             lifetime_ms = self._lifetime_ms(login, outcome)
             await self._wait(started, host, has_failed=False)
+            if not outcome.is_current():
+                raise WrongCredentials("The credential has changed since the exchange began.")
         except SaslError as error:
             self._failures.count(host, self._clock.time())
             self._audit.rejected(

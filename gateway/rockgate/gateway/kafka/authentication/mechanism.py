@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from rockgate.gateway.security.principal import Principal
+
+
+def _always() -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +24,9 @@ class Step:
     """When the credential itself expires, in milliseconds since the epoch."""
     token_id: str | None = None
     """The delegation token that the client has logged in with."""
+    is_current: Callable[[], bool] = _always
+    """Whether what the client has proven is still enough to log in; asked when the session begins.
+    Until then nobody knows whose connection it is, so nobody can close it."""
 
 
 class ServerExchange(Protocol):

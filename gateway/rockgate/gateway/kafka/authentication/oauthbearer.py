@@ -65,4 +65,8 @@ class OauthBearerExchange:
         self.claimed = found.name
         if self._is_disabled(found.name):
             raise WrongCredentials("The user is disabled.")
-        return Step(principal=Principal.user(found.name), expires_ms=found.expires_ms)
+        return Step(
+            principal=Principal.user(found.name),
+            expires_ms=found.expires_ms,
+            is_current=lambda: not self._is_disabled(found.name),
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import Protocol
 
 from rockgate.gateway.kafka.authentication.mechanism import Step
@@ -19,6 +20,9 @@ class Passwords(Protocol):
 
         It takes as long for a user who does not exist.
         """
+
+    def may_log_in(self, name: str, /) -> bool:
+        """Whether there is such a user, who is enabled."""
 
 
 class Plain:
@@ -45,4 +49,7 @@ class PlainExchange:
         self.claimed = token.user
         if not await self._passwords.check_password(token.user, token.password):
             raise WrongCredentials("The user or the password is wrong.")
-        return Step(principal=Principal.user(token.user))
+        return Step(
+            principal=Principal.user(token.user),
+            is_current=partial(self._passwords.may_log_in, token.user),
+        )

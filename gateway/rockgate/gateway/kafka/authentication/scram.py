@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from rockgate.gateway.kafka.authentication.mechanism import Step
 from rockgate.gateway.security.delegation.token import TokenCredential
 from rockgate.gateway.security.principal import Principal
-from rockgate.protocol.sasl.errors import MalformedToken, WrongCredentials
+from rockgate.protocol.sasl.errors import MalformedToken
 from rockgate.protocol.sasl.scram import (
     ScramCredential,
     ScramMechanism,
@@ -110,14 +111,13 @@ class ScramExchange:
             self._claim = claim = await self._claim_of(message)
             return Step(message=self._server.challenge(claim.credential))
         proof = self._server.finish(message)
-        # A client may take its time between the two, and the user be removed meanwhile.
-        if not self._scram.is_current(claim):
-            raise WrongCredentials("The credential has changed since the exchange began.")
         return Step(
             message=proof,
             principal=claim.principal,
             expires_ms=claim.expires_ms,
             token_id=claim.token_id,
+            # A client may take its time between the two, and the user be removed meanwhile.
+            is_current=partial(self._scram.is_current, claim),
         )
 
     async def _claim_of(self, message: bytes) -> Claim:

@@ -82,6 +82,10 @@ class Logins:
         # The user may have been removed, or have another password, since.
         return is_right and self._users.credential(name, mechanism) == credential
 
+    def may_log_in(self, name: str) -> bool:
+        """Whether there is such a user, who is enabled."""
+        return self._users.is_enabled(name)
+
     def secret(self, name: str) -> str | None:
         """What a user signs requests with; None if there is none, or the user is disabled."""
         user = self._users.find(name)
