@@ -209,6 +209,26 @@ def test_a_half_message_is_delayed_from_its_commit_on(world: DelayWorld) -> None
     assert (message.body, message.sys_flag & 12) == (b"half", TRANSACTION_COMMIT)
 
 
+@pytest.mark.row("SEC-2")
+@pytest.mark.parametrize("delay", [{"DELAY": "1"}, {"TIMER_DELAY_MS": "1000"}])
+@pytest.mark.parametrize("is_half", [False, True])
+def test_a_destination_that_the_client_states_is_ignored(
+    world: DelayWorld, delay: dict[str, str], is_half: bool
+) -> None:
+    """It may write to the topic that it sends to, and to no other."""
+    world.store.topics.create(NewTopic(name="secret", queue_count=1))
+    stated = {"REAL_TOPIC": "secret", "REAL_QID": "0", **delay}
+    if is_half:
+        half = world.prepare(b"mine", queue=1, **stated)
+        assert world.halves.commit(half.offset, "payers") is not None
+    else:
+        world.send(stated, b"mine", queue=1)
+    world.pass_time(60 * SECOND)
+    [message] = world.delivered(queue=1)
+    assert (message.body, message.properties.get("REAL_TOPIC")) == (b"mine", None)
+    assert world.delivered("secret", 0) == []
+
+
 # Over the wire
 
 

@@ -196,7 +196,8 @@ class Delays:
         for part in properties.split(b"\x02"):
             name, _, value = part.partition(b"\x01")
             if name in _LEFT_OUT:
-                left_out.setdefault(name, value)
+                # The last one wins, which is the one that the server has added.
+                left_out[name] = value
             else:
                 remaining.append(part)
         remaining.append(b"WAIT\x01false\x02")
