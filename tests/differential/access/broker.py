@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from bench.peers.kafka import KafkaPeer
 from tests.differential.access.answers import reduced
 from tests.differential.access.cells import Cell
+from tests.differential.access.group_cases import sharing
 from tests.differential.player import NOT_YET, Address, Wire
 from tests.waiting import wait_until
 
@@ -22,6 +23,7 @@ from rockgate.protocol.kafka.messages import (
     metadata,
     sasl_authenticate,
     sasl_handshake,
+    share_group_heartbeat,
 )
 from rockgate.protocol.kafka.schema import declaration_of
 
@@ -162,17 +164,17 @@ def wait_for_coordinator(wire: Wire, type_: int) -> None:
     wait_until(is_there, "the coordinator is there")
 
 
-def ask(wire: Wire, cell: Cell) -> Any:
-    """The reduced answer to a cell; asked again while a coordinator loads."""
+def ask(wire: Wire, cell: Cell, make: Callable[[Cell], Any], version: int) -> Any:
+    """The reduced answer to a request of a cell; asked again while a coordinator loads."""
     found: list[Any] = []
     names = {each.name for each in NOT_YET}
 
     def is_final() -> bool:
-        request = cell.case.make(cell)
+        request = make(cell)
         key = declaration_of(type(request)).key
         assert key is not None
         response = APIS[ApiKey(key)].response
-        answer = reduced(wire.ask(request, response, cell.case.version), cell)
+        answer = reduced(wire.ask(request, response, version), cell)
         is_not_yet = any(f"'{name}'" in repr(answer) for name in names)
         if not is_not_yet:
             found.append(answer)
@@ -182,13 +184,29 @@ def ask(wire: Wire, cell: Cell) -> Any:
     return found[0]
 
 
+def wait_for_assignment(wire: Wire, cell: Cell) -> None:
+    """Wait until the member of a share group has what it reads, which takes some heartbeats."""
+
+    def has_partitions() -> bool:
+        request = sharing(cell)
+        answer = wire.ask(request, share_group_heartbeat.ShareGroupHeartbeatResponse, 1)
+        assert answer.error_code == 0, answer.error_message
+        return bool(answer.assignment and answer.assignment.topic_partitions)
+
+    wait_until(has_partitions, f"{cell.label} has an assignment")
+
+
 def asked(address: Address, cells: Sequence[Cell]) -> dict[str, Any]:
     """The answers to all cells."""
     admin = login(address, ADMIN)
     answers = {}
     for cell in prepare(admin, cells):
+        for version, make in cell.case.first:
+            ask(admin, cell, make, version)
+            if make is sharing:
+                wait_for_assignment(admin, cell)
         wire = login(address, cell.user)
-        answers[cell.label] = ask(wire, cell)
+        answers[cell.label] = ask(wire, cell, cell.case.make, cell.case.version)
         wire.close()
     admin.close()
     return answers

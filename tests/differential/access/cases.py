@@ -22,6 +22,7 @@ from tests.differential.access.cells import (
     on_topics,
     on_transaction,
 )
+from tests.differential.access.group_cases import OF_GROUPS
 from tests.differential.access.security_cases import OF_SECURITY
 
 from rockgate.protocol.kafka.messages import (
@@ -681,7 +682,8 @@ CASES: Sequence[Case] = (
 
 def cells() -> list[Cell]:
     """All cells, in order."""
-    pairs = [(each, scenario) for each in (*CASES, *OF_SECURITY) for scenario in SCENARIOS]
+    every = (*CASES, *OF_SECURITY, *OF_GROUPS)
+    pairs = [(each, scenario) for each in every for scenario in SCENARIOS]
     return [
         Cell(number=number, case=each, scenario=scenario)
         for number, (each, scenario) in enumerate(pairs)

@@ -98,6 +98,8 @@ class Case:
     version: int
     needs: Sequence[tuple[AclOperation, AclResourceType, str]]
     make: Callable[[Cell], Any]
+    first: Sequence[tuple[int, Callable[[Cell], Any]]] = ()
+    """Requests of an administrator before it, with their versions."""
 
 
 def case(
@@ -105,8 +107,10 @@ def case(
     version: int,
     make: Callable[[Cell], Any],
     *needs: tuple[AclOperation, AclResourceType, str],
+    first: Sequence[tuple[int, Callable[[Cell], Any]]] = (),
 ) -> Case:
-    return Case(name=f"{name} v{version}", version=version, needs=needs, make=make)
+    label = f"{name} v{version}"
+    return Case(name=label, version=version, needs=needs, make=make, first=first)
 
 
 def on_cluster(operation: AclOperation) -> tuple[AclOperation, AclResourceType, str]:

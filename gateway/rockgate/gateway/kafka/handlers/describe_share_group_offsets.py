@@ -3,7 +3,7 @@
 Behaviour
 - Of partitions of share groups, where each group is: everything before that offset is finished.
   Without topics, of all partitions that a group has read.
-- A partition that the group has not read is -1, without an error.
+- A partition that the group has not read is -1, without an error; so is one that does not exist.
 - A group that does not exist is GROUP_ID_NOT_FOUND. Topics that the client may not describe are
   left out, or TOPIC_AUTHORIZATION_FAILED if they were named.
 - A group that is named twice is described once; many partitions, in slices.
@@ -41,6 +41,7 @@ from rockgate.protocol.kafka.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
+from rockgate.protocol.kafka.schema import ZERO_UUID
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import TopicLookup
 
@@ -141,14 +142,15 @@ class DescribeShareGroupOffsets:
                 if asked.topics is not None:
                     yield _refused(name, partitions, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                 continue
-            if topic is None:
-                yield _refused(name, partitions, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-                continue
             yield DescribeShareGroupOffsetsResponseTopic(
                 topic_name=name,
-                topic_id=topic.id,
+                topic_id=ZERO_UUID if topic is None else topic.id,
                 partitions=[
-                    self._partition(group, each, find_queue(self._queues, topic, each))
+                    self._partition(
+                        group,
+                        each,
+                        None if topic is None else find_queue(self._queues, topic, each),
+                    )
                     for each in partitions
                 ],
             )
@@ -189,7 +191,7 @@ def _refused(
 ) -> DescribeShareGroupOffsetsResponseTopic:
     return DescribeShareGroupOffsetsResponseTopic(
         topic_name=name,
-        topic_id=bytes(16),
+        topic_id=ZERO_UUID,
         partitions=[
             DescribeShareGroupOffsetsResponsePartition(
                 partition_index=each,

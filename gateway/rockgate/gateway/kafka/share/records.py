@@ -195,7 +195,8 @@ class ShareRecords:
             if first >= end:
                 continue
             if end > window.end:
-                return ErrorCode.INVALID_REQUEST
+                is_empty = window.end == start
+                return ErrorCode.INVALID_RECORD_STATE if is_empty else ErrorCode.INVALID_REQUEST
             if not window.is_held_by(member_id, first, end, now_ms):
                 return ErrorCode.INVALID_RECORD_STATE
             if type_ == AcknowledgeType.RENEW:
