@@ -211,6 +211,23 @@ async def test_an_address_with_many_failures_waits_longer_even_with_the_right_pa
 
 
 @pytest.mark.row("SEC-1")
+@pytest.mark.parametrize("mechanism", list(ScramMechanism))
+async def test_a_login_that_was_overheard_is_of_no_use_again(
+    line: SaslLine, mechanism: ScramMechanism
+) -> None:
+    client = ScramClient(mechanism, "alice", PASSWORD, nonce=b"fyko")
+    await line.handshake(mechanism.sasl_name)
+    first = client.first()
+    final = client.final((await line.step(first)).auth_bytes)
+    assert (await line.step(final)).error_code == ErrorCode.NONE
+    other = SaslLine().open()
+    await other.handshake(mechanism.sasl_name)
+    assert (await other.step(first)).error_code == ErrorCode.NONE
+    assert (await other.step(final)).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert other.transport.is_lost
+
+
+@pytest.mark.row("SEC-1")
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER", "token"])
 async def test_who_may_no_longer_log_in_when_the_wait_of_its_address_is_over_is_refused(
     mechanism: str,
