@@ -58,6 +58,7 @@ MAY_REACH: dict[str, tuple[int, str]] = {
     "tests/spark.py": (1, OTHERS),
     "tests/store/check/test_inspect.py": (1, FAULT),
     "tests/store/delay/test_delivery.py": (2, FAULT),
+    "tests/store/delay/test_early_delivery.py": (2, FAULT),
     "tests/store/delay/test_wheel.py": (2, MEMORY),
     "tests/store/keymodel.py": (1, MEMORY),
     "tests/store/log/test_commitlog.py": (1, MEMORY),

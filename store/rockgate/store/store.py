@@ -18,6 +18,7 @@ from rockgate.store.attachments import Attachments, attach
 from rockgate.store.clock import Clock, SteadyClock
 from rockgate.store.config import StoreConfig
 from rockgate.store.delay.delivery import Deliveries
+from rockgate.store.delay.early_delivery import EarlyDeliveries
 from rockgate.store.delay.fold import Delay
 from rockgate.store.errors import DiskFailed, StoreClosed, StoreFull, StoreReadOnly, UnknownQueue
 from rockgate.store.files.interface import Directory
@@ -174,6 +175,9 @@ class Store:
             log=self.log,
             clock=self._steady,
             jobs=self._jobs,
+        )
+        self.early_deliveries = EarlyDeliveries(
+            delay=self.delay, appender=self.appender, deliveries=self.deliveries
         )
         self.lookup = Lookup(
             log=self.log, topics=self.topics, queues=self.queues, reader=self.reader, keys=self.keys

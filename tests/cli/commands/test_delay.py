@@ -106,6 +106,21 @@ def test_a_message_is_taken_back_once(
     assert "already delivered or cancelled" in told["errors"][0]["message"]
 
 
+def test_a_message_is_delivered_now_and_once(
+    wires: BothWires, terminal: Terminal, name: str
+) -> None:
+    send(wires, name, f"{name}-x", TIMER_DELAY_SEC="900")
+    [row] = terminal.json("delay", "list", "--topic", name)["messages"]
+    said = terminal.run("delay", "deliver", row["id"], "--yes")
+    assert said.startswith(f"Delivered {row['id']} as {name}/0/0 (topic {name}, due ")
+    assert len(messages(wires.client.pull(name))) == 1
+    again = terminal.json("delay", "deliver", row["id"], status=1)
+    assert again["messages"] == [
+        {"id": row["id"], "is_delivered": False, "delivered": f"{name}/0/0"}
+    ]
+    assert f"already delivered as {name}/0/0" in again["errors"][0]["message"]
+
+
 def test_a_cancel_that_comes_too_late_says_where_the_message_went(
     wires: BothWires, terminal: Terminal, name: str
 ) -> None:

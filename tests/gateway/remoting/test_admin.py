@@ -12,9 +12,9 @@ from tests.gateway.remoting.client import BINARY, Client, messages
 from tests.seeds import seeded
 from tests.waiting import wait_until
 
-from rockgate.protocol.remoting.codes import ResponseCode
+from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 
-SCAN, DESCRIBE, CANCEL, HALVES, RESOLVE = 31001, 31002, 31003, 31011, 31013
+SCAN, DESCRIBE, CANCEL, DELIVER, HALVES, RESOLVE = 31001, 31002, 31003, 31004, 31011, 31013
 
 
 def told(client: Client, code: int, fields: dict[str, Any], body: bytes = b"") -> Any:
@@ -55,6 +55,29 @@ def test_of_a_cancel_and_the_delivery_exactly_one_happens(broker: Client) -> Non
     sys.stdout.write(f"{len(won)} of {count} were cancelled\n")
 
 
+def test_a_message_is_delivered_early_once_and_says_where(broker: Client) -> None:
+    delayed(broker, "hasty", "hasty-1", 3_600_000)
+    delayed(broker, "hasty", "hasty-2", 3_600_000)
+    done = told(broker, DELIVER, {"id": "hasty-2"})
+    assert done["isDelivered"]
+    assert done["delayed"]["delivered"] == "hasty/0/0"
+    [found] = messages(broker.pull("hasty", 0))
+    assert (found.body, found.properties["UNIQ_KEY"]) == (b"hasty-2", "hasty-2")
+    again = told(broker, DELIVER, {"id": "hasty-2"})
+    assert not again["isDelivered"]
+    assert again["delayed"]["delivered"] == "hasty/0/0"
+    assert told(broker, DELIVER, {"id": "nothing"}) == {"isDelivered": False, "delayed": None}
+    assert told(broker, CANCEL, {"id": "hasty-2"})["isCancelled"] is False
+    assert told(broker, CANCEL, {"id": "hasty-1"})["isCancelled"]
+
+
+def test_a_message_for_a_deleted_topic_is_not_delivered_early(broker: Client) -> None:
+    delayed(broker, "gone", "gone-1", 3_600_000)
+    assert broker.ask(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": "gone"}).code == 0
+    answer = broker.ask(DELIVER, {"id": "gone-1"})
+    assert answer.code == ResponseCode.TOPIC_NOT_EXIST
+
+
 def test_a_scan_continues_where_its_last_part_ended(broker: Client) -> None:
     for number in range(250):
         delayed(broker, "parts", f"part-{number}", 3_600_000)
@@ -79,6 +102,7 @@ def test_what_makes_no_sense_is_refused_by_name(broker: Client) -> None:
         (DESCRIBE, {}, json.dumps(["x" * 5000]).encode(), "5,000 characters"),
         (CANCEL, {}, b"", "id"),
         (CANCEL, {"id": ""}, b"", "0 characters"),
+        (DELIVER, {"id": ""}, b"", "0 characters"),
         (RESOLVE, {"id": "1", "commit": "perhaps"}, b"", "commit"),
         (HALVES, {"openMs": "old"}, b"", "openMs"),
     ):

@@ -13,10 +13,17 @@ if TYPE_CHECKING:
     from rockgate.cli.client.kafka.errors import ClientError
     from rockgate.cli.client.remoting.connection import RemotingConnection
     from rockgate.cli.client.remoting.delays import Count, Cursor, Overview
-    from rockgate.protocol.remoting.bodies.admin import Cancelled, Delayed, DelayPlace
+    from rockgate.protocol.remoting.bodies.admin import (
+        Cancelled,
+        Delayed,
+        DelayPlace,
+        DeliveredEarly,
+    )
 
 app = typer.Typer(
-    help="List, show and cancel delayed messages.", no_args_is_help=True, add_completion=False
+    help="List, show, cancel and deliver delayed messages.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 LOOKED_MAX: Final = 100_000
@@ -45,6 +52,13 @@ CANCEL_EXAMPLES = """
 rockgate delay cancel rmq_sys_wheel_timer/0/17
 
 rockgate delay cancel djEgb3JkZXJz... --yes        # a recall handle, as the send returned it
+"""
+DELIVER_EXAMPLES = """
+[bold]Examples[/bold]
+
+rockgate delay deliver rmq_sys_wheel_timer/0/17
+
+rockgate delay deliver later/0/0 --yes
 """
 
 
@@ -192,6 +206,53 @@ def cancel(
         for id_, each in done.items():
             if each.is_cancelled:
                 say(f"Cancelled {id_}{_what(each.delayed)}.")
+
+    runner.finish({"messages": rows}, errors, is_json=json, show=show)
+
+
+@app.command(epilog=DELIVER_EXAMPLES)
+def deliver(
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID", help="Id printed by `list`, message id or recall handle."),
+    ],
+    yes: runner.Yes = False,
+    broker: runner.Broker = None,
+    bootstrap_server: runner.Server = runner.SERVER,
+    timeout: runner.Timeout = runner.TIMEOUT,
+    json: runner.Json = False,
+) -> None:
+    """Deliver messages now instead of when they are due. Asks for confirmation on a terminal.
+
+    A message is delivered once, now or when it is due; the output says where.
+    """
+    from rockgate.cli.client.kafka.errors import Missed
+    from rockgate.cli.client.remoting import delays
+
+    runner.confirm(f"Deliver {', '.join(ids)} now?", is_sure=yes)
+
+    async def work(remoting: RemotingConnection) -> dict[str, DeliveredEarly]:
+        return {id_: await delays.deliver(remoting, id_) for id_ in ids}
+
+    done = runner.run_remoting(
+        work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
+    )
+    errors: list[ClientError] = [
+        Missed(id_, _why_not(each.delayed)) for id_, each in done.items() if not each.is_delivered
+    ]
+    rows = [
+        {
+            "id": id_,
+            "is_delivered": each.is_delivered,
+            "delivered": None if each.delayed is None else each.delayed.delivered,
+        }
+        for id_, each in done.items()
+    ]
+
+    def show() -> None:
+        for id_, each in done.items():
+            if each.is_delivered and each.delayed is not None:
+                say(f"Delivered {id_} as {each.delayed.delivered}{_what(each.delayed)}.")
 
     runner.finish({"messages": rows}, errors, is_json=json, show=show)
 

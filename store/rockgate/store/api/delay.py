@@ -9,8 +9,9 @@ from rockgate.store.api.append import Appended, Draft, Intake
 from rockgate.store.api.queues import Queue
 from rockgate.store.delay.changes import DELAY_TOPIC, DelayChangeKind, decode, due_after, due_at
 from rockgate.store.delay.changes import FORMAT as DELAY_FORMAT
+from rockgate.store.delay.early_delivery import Arrival
 from rockgate.store.delay.fold import Listed
-from rockgate.store.delay.given import ORIGIN, Redeliver
+from rockgate.store.delay.given import ORIGIN, Opening, Redeliver
 from rockgate.store.delay.held import (
     HELD_TOPIC,
     NO_OWNER,
@@ -22,6 +23,7 @@ from rockgate.store.delay.held import (
     encode,
 )
 from rockgate.store.delay.offset_set import OffsetSet
+from rockgate.store.read.slices import Slice
 from rockgate.store.workers import Jobs
 
 __all__ = [
@@ -31,9 +33,11 @@ __all__ = [
     "NO_OWNER",
     "ORIGIN",
     "UNDECIDED",
+    "Arrival",
     "DelayChangeKind",
     "Delays",
     "Deliveries",
+    "EarlyDeliveries",
     "Held",
     "HeldChangeKind",
     "HeldEntries",
@@ -94,6 +98,19 @@ class Deliveries(Protocol):
         self, key: tuple[bytes, int], waits: Sequence[tuple[int, int]]
     ) -> list[tuple[bytes, bytes]]:
         """Return the changes that schedule offsets of a held entry, to be appended atomically."""
+
+
+class EarlyDeliveries(Protocol):
+    """Delivers single messages before they are due."""
+
+    def prepare(self, entry: Slice, offset: int) -> Opening | None:
+        """Return the work that a thread must do first, as for any delivery."""
+
+    def deliver(self, queue: Queue, entry: Slice, offset: int) -> Arrival | None:
+        """Deliver an item if it is pending; the outcome is final when this returns.
+
+        StoreError, with the item pending as before, if it cannot be delivered now.
+        """
 
 
 class HeldEntries(Protocol):

@@ -104,6 +104,11 @@ class Deliveries:
         next_ms = self._delay.next_due_ms
         return 1 << 62 if next_ms is None else max(0, next_ms - self._clock.day_ms())
 
+    @staticmethod
+    def is_batch(found: Slice) -> bool:
+        """Say whether an entry is a batch of records."""
+        return places(found.entry, 0)[1] == MAGIC_BATCH
+
     def append(self, queue: QueueView, draft: Draft, waits: Sequence[tuple[int, int]]) -> Appended:
         """Append an entry with delayed offsets, given as (index in the entry, due time).
 
@@ -254,7 +259,7 @@ class Deliveries:
                     entry = None
                     continue
                 last = unit
-                is_record = self.records is not None and _is_batch(entry)
+                is_record = self.records is not None and self.is_batch(entry)
             found.append(_Found(due, queue, entry, is_record))
         if len(found) < len(self._picked):
             there = {each.due.unit for each in found}
@@ -383,10 +388,6 @@ def _runs(found: Sequence[_Found]) -> list[list[_Found]]:
 def _next(units: Iterator[UnitFields]) -> Unit | None:
     fields = next(units, None)
     return None if fields is None else _new(Unit, fields)
-
-
-def _is_batch(found: Slice) -> bool:
-    return places(found.entry, 0)[1] == MAGIC_BATCH
 
 
 def _holds(unit: Unit, offset: int) -> bool:

@@ -124,3 +124,27 @@ def test_times_at_both_ends_are_delivered_apart() -> None:
     assert asyncio.run(world.produce_later(batch)).error_code == 0
     world.pass_time(100)
     assert [values for _, _, values in delivered(world, 1)] == [[b"v"]]
+
+
+@pytest.mark.parametrize("size", [10, 2 << 20])
+def test_a_record_is_delivered_early_with_its_codec(size: int) -> None:
+    """As an operator asks for it; one that takes a thread is prepared first."""
+    world = world_of(max_message_bytes=str(4 << 20))
+    value = bytes(size)
+    given = [delayed(value, 3_600_000), delayed(b"other", 3_600_000)]
+    start = put(world, *given, codec=Compression.ZSTD)
+    queue, deliveries = world.queue(), world.store.early_deliveries
+    unit = queue.find(0)
+    assert unit is not None
+    entry = world.store.reader.entry(queue, unit)
+    opening = deliveries.prepare(entry, 0)
+    assert (opening is not None) == (size > 1 << 20)
+    if opening is not None:
+        opening.run()
+        opening.keep()
+        assert deliveries.prepare(entry, 0) is None
+    arrival = deliveries.deliver(queue, entry, 0)
+    assert arrival is not None
+    assert arrival.offset == start
+    [(header, _, values)] = delivered(world, start)
+    assert (header.compression, values) == (Compression.ZSTD, [value])

@@ -83,6 +83,7 @@ def admin(store: Store) -> DelayAdmin:
         lookup=store.lookup,
         schedule=store.delay,
         deliveries=store.deliveries,
+        early=store.early_deliveries,
         cold_reads=ColdReads(store.residency, store.log),
     )
 

@@ -310,6 +310,7 @@ BROKER: Final[dict[RequestCode, Sample]] = {
     C.SCAN_DELAYS: _NOTHING,
     C.DESCRIBE_DELAYS: ({"preview": "10"}, b"[]"),
     C.CANCEL_DELAY: ({"id": "x"}, b""),
+    C.DELIVER_DELAY: ({"id": "x"}, b""),
     C.LIST_HALVES: _NOTHING,
     C.DESCRIBE_HALVES: _NOTHING,
     C.RESOLVE_HALF: ({"id": "x", "commit": "true"}, b""),

@@ -15,6 +15,7 @@ from rockgate.protocol.remoting.bodies.admin import (
     DelayedList,
     DelayPlace,
     DelayScan,
+    DeliveredEarly,
 )
 from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.headers.admin import (
@@ -132,6 +133,11 @@ async def describe(
 async def cancel(remoting: RemotingConnection, id_: str) -> Cancelled:
     """Cancel a message, if it is still waiting."""
     return await remoting.ask(RequestCode.CANCEL_DELAY, NamedHeader(id=id_), Cancelled)
+
+
+async def deliver(remoting: RemotingConnection, id_: str) -> DeliveredEarly:
+    """Deliver a message now, if it is still waiting."""
+    return await remoting.ask(RequestCode.DELIVER_DELAY, NamedHeader(id=id_), DeliveredEarly)
 
 
 def kind_of(topic: str, queue: int) -> str:

@@ -350,6 +350,7 @@ class RemotingServices:
             lookup=store.lookup,
             schedule=store.delay,
             deliveries=store.deliveries,
+            early=store.early_deliveries,
             cold_reads=cold_reads,
             is_visible=self.puller.is_visible,
             threads=self.transcoder.threads,

@@ -339,6 +339,7 @@ def _own_table(f: Families) -> dict[RequestCode, Handle]:
         RequestCode.SCAN_DELAYS: f.operators.scan_delays,
         RequestCode.DESCRIBE_DELAYS: f.operators.describe_delays,
         RequestCode.CANCEL_DELAY: f.operators.cancel_delay,
+        RequestCode.DELIVER_DELAY: f.operators.deliver_delay,
         RequestCode.LIST_HALVES: f.operators.list_halves,
         RequestCode.DESCRIBE_HALVES: f.operators.describe_halves,
         RequestCode.RESOLVE_HALF: f.operators.resolve_half,

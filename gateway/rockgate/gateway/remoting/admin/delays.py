@@ -1,4 +1,4 @@
-"""Delayed messages for administrators: counted, listed, described, cancelled.
+"""Delayed messages for administrators: counted, listed, described, cancelled, delivered early.
 
 A scan covers the units of the schedule (docs/internals/delay.md), a slice in each turn of the loop
 and a bounded number in each request, so that ten million delayed messages block no other request;
@@ -31,6 +31,7 @@ from rockgate.protocol.remoting.bodies.admin import (
     Delayed,
     DelayPlace,
     DelayScan,
+    DeliveredEarly,
     MessageView,
 )
 from rockgate.protocol.remoting.errors import MalformedContent
@@ -38,7 +39,7 @@ from rockgate.protocol.remoting.headers.admin import ScanDelaysHeader
 from rockgate.protocol.remoting.ids import parse_offset_message_id, split_place
 from rockgate.protocol.remoting.properties import REAL_TOPIC
 from rockgate.protocol.remoting.system_topics import LEVELS_TOPIC, TIMES_TOPIC
-from rockgate.store.api.delay import ORIGIN, Deliveries, Listed
+from rockgate.store.api.delay import ORIGIN, Deliveries, EarlyDeliveries, Listed
 from rockgate.store.api.delay import Delays as Schedule
 from rockgate.store.api.queues import Queue, Queues, Unit
 from rockgate.store.api.read import EntryReader, Lookup, Slice, no_batch_keys
@@ -83,6 +84,7 @@ class DelayAdmin:
         lookup: Lookup,
         schedule: Schedule,
         deliveries: Deliveries,
+        early: EarlyDeliveries,
         cold_reads: ColdReads,
         is_visible: IsVisible = lambda queue, found, offset: True,
         threads: BatchThreads | None = None,
@@ -94,6 +96,7 @@ class DelayAdmin:
         self._lookup = lookup
         self._schedule = schedule
         self._deliveries = deliveries
+        self._early = early
         self._cold_reads = cold_reads
         self._is_visible = is_visible
         self._threads = threads or BatchThreads()
@@ -255,6 +258,33 @@ class DelayAdmin:
             if self._schedule.recall(*key):
                 return Cancelled(is_cancelled=True, delayed=delayed)
         return Cancelled(is_cancelled=False, delayed=await self.describe(delayed.id))
+
+    # Delivering before the time
+
+    async def deliver(self, id_: str) -> DeliveredEarly:
+        """Deliver a message now: of this, its cancel and its delivery in time, one happens."""
+        delayed = await self.describe(id_)
+        if delayed is None or not delayed.is_waiting:
+            return DeliveredEarly(is_delivered=False, delayed=delayed)
+        for place in self._places(delayed.id):
+            found = await self._read(place)
+            opening = None if found is None else self._early.prepare(found, place.offset)
+            if opening is not None:
+                await self._threads.run(opening.run)
+                opening.keep()
+                # Retention may have moved it in the meantime.
+                found = await self._read(place)
+                if found is not None:
+                    self._early.prepare(found, place.offset)
+            if found is None:
+                continue
+            # Nothing is awaited in between: the fold decides.
+            arrival = self._early.deliver(place.queue, found, place.offset)
+            if arrival is not None:
+                delayed.is_waiting = False
+                delayed.delivered = f"{arrival.topic}/{arrival.queue_id}/{arrival.offset}"
+                return DeliveredEarly(is_delivered=True, delayed=delayed)
+        return DeliveredEarly(is_delivered=False, delayed=await self.describe(delayed.id))
 
     # Ids
 

@@ -240,6 +240,7 @@ OWN: Final[Mapping[RequestCode, Needs]] = {
     RequestCode.SCAN_DELAYS: cluster(DESCRIBE),
     RequestCode.DESCRIBE_DELAYS: _describing,
     RequestCode.CANCEL_DELAY: cluster(ALTER),
+    RequestCode.DELIVER_DELAY: cluster(ALTER),
     RequestCode.LIST_HALVES: cluster(DESCRIBE),
     RequestCode.DESCRIBE_HALVES: _describing,
     RequestCode.RESOLVE_HALF: cluster(ALTER),

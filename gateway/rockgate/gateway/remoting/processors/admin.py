@@ -5,8 +5,8 @@ Behaviour
   (`rockgate.protocol.remoting.bodies.admin`).
 - A request examines a bounded amount, a little in each turn of the loop; `next` in its answer says
   where the following one begins, and -1 that there is nothing left.
-- The answer to a cancel or resolve says whether it was this request that took effect: the first
-  decision in the log wins.
+- The answer to a cancel, an early delivery or a resolve says whether it was this request that took
+  effect: the first decision in the log wins.
 
 Departs from RocketMQ
 - It has none of this. Its broker answers these codes with 3, and so the command line can tell.
@@ -104,6 +104,13 @@ class OperatorRequests:
 
     async def _cancel_delay(self, id_: str) -> Reply:
         return await self._safe(_answer(await self._delays.cancel(id_)))
+
+    def deliver_delay(self, command: Command, caller: Caller) -> Awaitable[Reply]:
+        """31004: deliver a delayed message before it is due."""
+        return self._deliver_delay(_checked(headers.read(command, NamedHeader).id))
+
+    async def _deliver_delay(self, id_: str) -> Reply:
+        return await self._safe(_answer(await self._delays.deliver(id_)))
 
     def list_halves(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """31011: a page of undecided half messages."""

@@ -87,6 +87,14 @@ class Cancelled(msgspec.Struct, kw_only=True, rename="camel"):
     """None: the id is unknown."""
 
 
+class DeliveredEarly(msgspec.Struct, kw_only=True, rename="camel"):
+    """31004's response."""
+
+    is_delivered: bool
+    delayed: Delayed | None = None
+    """With where it was delivered. None: the id is unknown."""
+
+
 class HalfView(msgspec.Struct, kw_only=True, rename="camel"):
     """One undecided half message."""
 

@@ -31,7 +31,7 @@ class DescribeHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class NamedHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """31003: one message, by any of its ids."""
+    """31003, 31004: one message, by any of its ids."""
 
     id: str
 
