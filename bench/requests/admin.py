@@ -187,6 +187,7 @@ REQUESTS: tuple[Request, ...] = (
         lambda w: [frame(R.DELIVER_DELAY, {"id": _one(_delays(w), -1)})],
         is_changing=True,
     ),
+    _of(R.CHECK_LOG, "status", lambda w: [frame(R.CHECK_LOG, {"action": "status"})]),
     _of(R.RECALL_MESSAGE, "one of 10,000", _recall, is_changing=True),
     _of(R.LIST_HALVES, "2,000 of another group", _list_halves),
     _of(R.DESCRIBE_HALVES, "200 of 2,000", _describe_halves),

@@ -14,7 +14,8 @@ from tests.waiting import wait_until
 
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 
-SCAN, DESCRIBE, CANCEL, DELIVER, HALVES, RESOLVE = 31001, 31002, 31003, 31004, 31011, 31013
+SCAN, DESCRIBE, CANCEL, DELIVER = 31001, 31002, 31003, 31004
+HALVES, RESOLVE, CHECK = 31011, 31013, 31041
 
 
 def told(client: Client, code: int, fields: dict[str, Any], body: bytes = b"") -> Any:
@@ -78,6 +79,43 @@ def test_a_message_for_a_deleted_topic_is_not_delivered_early(broker: Client) ->
     assert answer.code == ResponseCode.TOPIC_NOT_EXIST
 
 
+def test_a_timeline_counts_by_due_time(broker: Client) -> None:
+    for minutes in (5, 5, 7):
+        delayed(broker, "timed", f"timed-{minutes}", minutes * 60_000)
+    asked = {"byTarget": "true", "topic": "timed", "bucketMs": 60_000}
+    found = told(broker, SCAN, {**asked, "bucketCount": 60})
+    (counts,) = [each["buckets"] for each in found["counts"]]
+    assert sorted(counts.values()) in ([1, 2], [1, 1, 1])
+    assert max(map(int, counts)) - min(map(int, counts)) in (2, 3)
+    near = told(broker, SCAN, {**asked, "bucketCount": 3})
+    assert [each["buckets"] for each in near["counts"]] == [{}]
+    plain = told(broker, SCAN, {"byTarget": "true", "topic": "timed"})
+    assert [each["buckets"] for each in plain["counts"]] == [{}]
+
+
+def test_the_log_is_checked_beside_the_server(broker: Client) -> None:
+    broker.publish("checked", b"one")
+    told(broker, CHECK, {"action": "start"})
+    last: dict[str, Any] = {}
+
+    def is_over() -> bool:
+        last.update(told(broker, CHECK, {}))
+        return last["state"] != "running"
+
+    wait_until(is_over, "the check ends")
+    assert last["state"] == "done", last
+    assert last["report"]["damage_count"] == 0
+    assert last["report"]["entry_count"] > 0
+    assert last["readBytes"] == last["totalBytes"] > 0
+
+
+def test_a_check_of_the_log_can_be_stopped(broker: Client) -> None:
+    assert told(broker, CHECK, {"action": "start"})["state"] == "running"
+    assert told(broker, CHECK, {"action": "stop"})["state"] == "stopped"
+    assert told(broker, CHECK, {})["state"] == "stopped"
+    assert told(broker, CHECK, {"action": "stop"})["state"] == "stopped"
+
+
 def test_a_scan_continues_where_its_last_part_ended(broker: Client) -> None:
     for number in range(250):
         delayed(broker, "parts", f"part-{number}", 3_600_000)
@@ -104,6 +142,7 @@ def test_what_makes_no_sense_is_refused_by_name(broker: Client) -> None:
         (CANCEL, {"id": ""}, b"", "0 characters"),
         (DELIVER, {"id": ""}, b"", "0 characters"),
         (RESOLVE, {"id": "1", "commit": "perhaps"}, b"", "commit"),
+        (CHECK, {"action": "mend"}, b"", "is not one of"),
         (HALVES, {"openMs": "old"}, b"", "openMs"),
     ):
         answer = broker.ask(code, fields, body)

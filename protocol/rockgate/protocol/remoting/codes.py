@@ -206,6 +206,7 @@ class RequestCode(IntEnum):
     READ_DEAD_LETTERS = 31022
     RESEND_DEAD_LETTER = 31023
     COUNT_EMPTY_OFFSETS = 31031
+    CHECK_LOG = 31041
 
 
 class ResponseCode(IntEnum):

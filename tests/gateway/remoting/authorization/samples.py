@@ -311,6 +311,7 @@ BROKER: Final[dict[RequestCode, Sample]] = {
     C.DESCRIBE_DELAYS: ({"preview": "10"}, b"[]"),
     C.CANCEL_DELAY: ({"id": "x"}, b""),
     C.DELIVER_DELAY: ({"id": "x"}, b""),
+    C.CHECK_LOG: ({"action": "stop"}, b""),
     C.LIST_HALVES: _NOTHING,
     C.DESCRIBE_HALVES: _NOTHING,
     C.RESOLVE_HALF: ({"id": "x", "commit": "true"}, b""),

@@ -59,6 +59,8 @@ class Overview(NamedTuple):
     counts: list[Count]
     soonest: list[DelayPlace]
     has_more: bool
+    timeline: dict[tuple[str | None, str], dict[int, int]]
+    """By topic and kind: how many are due in each bucket, by due time divided by the width."""
 
 
 async def waiting_count(remoting: RemotingConnection) -> int:
@@ -75,8 +77,14 @@ async def overview(
     topic: str | None,
     by_target: bool,
     progress: Callable[[int, int], None],
+    bucket_ms: int = 0,
+    bucket_count: int = 0,
 ) -> Overview:
-    """Scan all waiting messages; `progress` gets the number counted so far, and the total."""
+    """Scan all waiting messages; `progress` gets the number counted so far, and the total.
+
+    With buckets they are counted by due time, too: see `Overview.timeline`.
+    """
+    timeline: dict[tuple[str | None, str], dict[int, int]] = {}
     start, end, counted = 0, -1, 0
     counts: dict[tuple[str | None, str], list[int]] = {}
     soonest: list[DelayPlace] = []
@@ -88,6 +96,8 @@ async def overview(
             after_sequence=-1 if after is None else after.sequence,
             topic=topic,
             by_target=by_target,
+            bucket_ms=bucket_ms,
+            bucket_count=bucket_count,
         )
         part = await remoting.ask(RequestCode.SCAN_DELAYS, header, DelayScan)
         for each in part.counts:
@@ -98,6 +108,9 @@ async def overview(
             for index, count in enumerate(each.due):
                 total[index] += count
                 counted += count
+            buckets = timeline.setdefault(key, {})
+            for bucket, count in each.buckets.items():
+                buckets[bucket] = buckets.get(bucket, 0) + count
         soonest = sorted([*soonest, *part.soonest], key=lambda each: (each.due_ms, each.sequence))
         del soonest[limit + 1 :]
         start = part.next
@@ -114,6 +127,7 @@ async def overview(
         sorted(found, key=lambda each: (each.topic or "", each.by)),
         soonest[:limit],
         len(soonest) > limit,
+        timeline,
     )
 
 

@@ -78,6 +78,7 @@ class RemotingAssembly:
         address = str(first.advertised or first.address)
         made = families(services, address)
         resources.callback(made.halves.finish)
+        resources.push_async_callback(services.log_checks.close)
         processors = table(made) | self._access.table(services, address)
         dispatcher = Dispatcher(
             self._guarded(self._hooked(processors, telemetry)),

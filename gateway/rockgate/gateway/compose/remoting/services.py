@@ -17,6 +17,7 @@ from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin, KnownG
 from rockgate.gateway.remoting.admin.delays import DelayAdmin
 from rockgate.gateway.remoting.admin.empty_offsets import EmptyOffsetsAdmin
 from rockgate.gateway.remoting.admin.halves import HalfAdmin
+from rockgate.gateway.remoting.admin.log_checks import LogChecks
 from rockgate.gateway.remoting.admin.resent import Resent
 from rockgate.gateway.remoting.groups.clients import Clients
 from rockgate.gateway.remoting.groups.forbidden import ForbiddenReads
@@ -139,6 +140,7 @@ class RemotingServices:
         load: Load,
     ) -> None:
         self.config = remoting = folds.changed.over(config.remoting)
+        self.log_checks = LogChecks(config.server.data_dir.absolute(), store.clock)
         self.settings = BrokerSettings(
             configured=config.remoting,
             overload=config.overload,

@@ -233,6 +233,7 @@ def _operators(services: RemotingServices) -> OperatorRequests:
         dead_letters=services.dead_letters,
         empty=services.empty_offsets.count,
         durability=services.durability,
+        log_checks=services.log_checks,
     )
 
 
@@ -340,6 +341,7 @@ def _own_table(f: Families) -> dict[RequestCode, Handle]:
         RequestCode.DESCRIBE_DELAYS: f.operators.describe_delays,
         RequestCode.CANCEL_DELAY: f.operators.cancel_delay,
         RequestCode.DELIVER_DELAY: f.operators.deliver_delay,
+        RequestCode.CHECK_LOG: f.operators.check_log,
         RequestCode.LIST_HALVES: f.operators.list_halves,
         RequestCode.DESCRIBE_HALVES: f.operators.describe_halves,
         RequestCode.RESOLVE_HALF: f.operators.resolve_half,

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from rockgate.gateway.batches.threads import BatchThreads
 from rockgate.gateway.delay.headers import wait_of
+from rockgate.gateway.remoting.admin.delay_counts import Soonest, Timeline
 from rockgate.gateway.remoting.admin.views import looked_at
 from rockgate.gateway.remoting.messages.recall import read_handle
 from rockgate.gateway.storage.cold_reads import ColdReads
@@ -51,7 +52,6 @@ UNITS_PER_REQUEST: Final = 200_000
 LOOKED_PER_TURN: Final = 100
 LOOKED_PER_REQUEST: Final = 5_000
 """Units of a turn of the loop and of a request, and the same where every message is looked at."""
-LIMIT_MAX: Final = 1_000
 CANDIDATES_MAX: Final = 16
 """Messages read per unique key: there is one, unless a producer repeats a key."""
 _PLACE: Final = re.compile(r"([^/]{1,249})/(\d{1,9})/(\d{1,18})")
@@ -110,8 +110,9 @@ class DelayAdmin:
         if looks:
             turn, request = LOOKED_PER_TURN, LOOKED_PER_REQUEST
         now_ms = self._deliveries.now_ms()
+        timeline = Timeline(asked, now_ms)
         counts: dict[tuple[bytes, int, str | None], list[int]] = {}
-        soonest = _Soonest(asked)
+        soonest = Soonest(asked)
         at, left = max(asked.start, 0), request
         while at >= 0 and left > 0:
             part, at = self._schedule.part(at, turn)
@@ -127,6 +128,7 @@ class DelayAdmin:
                 if due is None:
                     due = counts[key] = [0] * (len(DUE_BOUNDS_MS) + 1)
                 due[bisect_left(DUE_BOUNDS_MS, each.due_ms - now_ms)] += 1
+                timeline.count(key, each.due_ms)
                 if each.due_ms <= soonest.bound_ms:
                     soonest.offer(each)
             await asyncio.sleep(0)
@@ -136,8 +138,14 @@ class DelayAdmin:
             next=at,
             end=self._schedule.part_end,
             counts=[
-                DelayCount(topic=self._name(topic_id), queue=queue_id, target=target, due=due)
-                for (topic_id, queue_id, target), due in counts.items()
+                DelayCount(
+                    topic=self._name(key[0]),
+                    queue=key[1],
+                    target=key[2],
+                    due=due,
+                    buckets=timeline.of(key),
+                )
+                for key, due in counts.items()
             ],
             soonest=[
                 DelayPlace(
@@ -333,30 +341,6 @@ class DelayAdmin:
     def _name(self, topic_id: bytes) -> str:
         topic = self._topics.find_id(topic_id)
         return topic_id.hex() if topic is None else topic.name
-
-
-class _Soonest:
-    """The first of the offered messages after the last page, in order of delivery."""
-
-    def __init__(self, asked: ScanDelaysHeader) -> None:
-        self._limit = max(0, min(asked.limit, LIMIT_MAX))
-        self._after = (asked.after_due_ms, asked.after_sequence)
-        self._candidates: list[Listed] = []
-        self.bound_ms = 1 << 63 if self._limit else -1
-        """Messages due later than this need not be offered."""
-
-    def offer(self, each: Listed) -> None:
-        """Add it if it may be among the first."""
-        if each[:2] <= self._after:
-            return
-        self._candidates.append(each)
-        if len(self._candidates) >= 2 * self._limit + 64:
-            self._candidates = self.found()
-            self.bound_ms = self._candidates[-1].due_ms
-
-    def found(self) -> list[Listed]:
-        """The first ones, in order."""
-        return sorted(self._candidates)[: self._limit]
 
 
 def _has_waited(found: Slice, message: MessageView) -> bool:

@@ -236,6 +236,12 @@ def _resend(command: Command) -> Iterable[Need]:
     yield of_topic(target, WRITE) if target else of_cluster(ALTER)
 
 
+def _checking(command: Command) -> Iterable[Need]:
+    # It costs the disk as much as it reads.
+    asks = command.fields.get("action", "status") == "status"
+    yield of_cluster(DESCRIBE if asks else ALTER)
+
+
 OWN: Final[Mapping[RequestCode, Needs]] = {
     RequestCode.SCAN_DELAYS: cluster(DESCRIBE),
     RequestCode.DESCRIBE_DELAYS: _describing,
@@ -248,6 +254,7 @@ OWN: Final[Mapping[RequestCode, Needs]] = {
     RequestCode.READ_DEAD_LETTERS: group(READ, "group"),
     RequestCode.RESEND_DEAD_LETTER: _resend,
     RequestCode.COUNT_EMPTY_OFFSETS: cluster(DESCRIBE),
+    RequestCode.CHECK_LOG: _checking,
 }
 
 

@@ -1,4 +1,4 @@
-"""Processors of rockgate's own codes: delays, half messages, dead letters, empty offsets.
+"""Processors of rockgate's own codes: delays, half messages, dead letters, the log.
 
 Behaviour
 - Requests are headers; 31002 and 31012 have a JSON array of ids as their body. Answers are JSON
@@ -23,6 +23,7 @@ import msgspec
 from rockgate.gateway.remoting.admin.dead_letters import DeadLetterAdmin
 from rockgate.gateway.remoting.admin.delays import DelayAdmin
 from rockgate.gateway.remoting.admin.halves import HalfAdmin
+from rockgate.gateway.remoting.admin.log_checks import LogChecks
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
@@ -39,6 +40,7 @@ from rockgate.protocol.remoting.bodies.admin import (
 from rockgate.protocol.remoting.codes import ResponseCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.headers.admin import (
+    CheckLogHeader,
     DescribeHeader,
     ListDeadLettersHeader,
     ListHalvesHeader,
@@ -74,12 +76,14 @@ class OperatorRequests:
         dead_letters: DeadLetterAdmin,
         empty: CountEmpty,
         durability: Durability,
+        log_checks: LogChecks,
     ) -> None:
         self._delays = delays
         self._halves = halves
         self._dead_letters = dead_letters
         self._empty = empty
         self._durability = durability
+        self._log_checks = log_checks
 
     def scan_delays(self, command: Command, caller: Caller) -> Awaitable[Reply]:
         """31001: a part of the delayed messages, counted, and the soonest of them."""
@@ -177,6 +181,21 @@ class OperatorRequests:
             if number % RANGES_IN_A_TURN == RANGES_IN_A_TURN - 1:
                 await asyncio.sleep(0)
         return _answer(EmptyCounts(counts=counts))
+
+    def check_log(self, command: Command, caller: Caller) -> Reply:
+        """31041: check the log in a process of its own, and say how far that is."""
+        action = headers.read(command, CheckLogHeader).action
+        actions = {
+            "start": self._log_checks.start,
+            "stop": self._log_checks.stop,
+            "status": self._log_checks.status,
+        }
+        if action not in actions:
+            raise Refused(
+                ResponseCode.INVALID_PARAMETER,
+                f"Action {action[:40]!r} is not one of {', '.join(actions)}.",
+            )
+        return _answer(actions[action]())
 
     async def _safe(self, answer: Command, *, is_sync: bool = False) -> Reply:
         """The response, once the decision is as durable as the server's settings require."""

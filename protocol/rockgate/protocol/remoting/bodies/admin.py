@@ -1,5 +1,7 @@
 """Bodies of rockgate's admin requests, codes 31000 to 31099. Plain JSON."""
 
+from enum import StrEnum
+
 import msgspec
 
 DUE_BOUNDS_MS = (0, 60_000, 3_600_000, 86_400_000)
@@ -45,6 +47,8 @@ class DelayCount(msgspec.Struct, kw_only=True, rename="camel"):
     """The topic that they will be delivered to, where that was requested."""
     due: list[int]
     """In the order of DUE_NAMES."""
+    buckets: dict[int, int] = {}
+    """How many are due in each bucket that has any, by due time divided by the width."""
 
 
 class DelayScan(msgspec.Struct, kw_only=True, rename="camel"):
@@ -186,6 +190,53 @@ class Resend(msgspec.Struct, kw_only=True, rename="camel"):
     topic: str | None = None
     queue: int = -1
     offset: int = -1
+
+
+class LogDamage(msgspec.Struct, kw_only=True, rename="camel"):
+    """A damaged place in a file of the data directory."""
+
+    file: str
+    position: int
+    reason: str
+
+
+class LogReport(msgspec.Struct, kw_only=True):
+    """What a check of the log has read and found."""
+
+    log_start: int = 0
+    log_end: int = 0
+    segment_count: int = 0
+    entry_count: int = 0
+    batch_count: int = 0
+    index_count: int = 0
+    key_file_count: int = 0
+    snapshot_count: int = 0
+    damage_count: int = 0
+    damage: list[LogDamage] = []
+    """The first ones."""
+    notes: list[str] = []
+
+
+class LogCheckState(StrEnum):
+    """How far a check is."""
+
+    NEVER = "never"
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+class LogCheck(msgspec.Struct, kw_only=True, rename="camel"):
+    """31041's response: the check that runs, or ran last since the server was started."""
+
+    state: LogCheckState
+    started_ms: int = -1
+    ended_ms: int = -1
+    read_bytes: int = 0
+    total_bytes: int = 0
+    report: LogReport | None = None
+    problem: str | None = None
 
 
 class OffsetRange(msgspec.Struct, array_like=True, frozen=True):

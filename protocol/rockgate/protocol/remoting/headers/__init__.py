@@ -141,6 +141,7 @@ REQUESTS: Final[dict[int, type[msgspec.Struct]]] = {
     RequestCode.DESCRIBE_DELAYS: admin.DescribeHeader,
     RequestCode.CANCEL_DELAY: admin.NamedHeader,
     RequestCode.DELIVER_DELAY: admin.NamedHeader,
+    RequestCode.CHECK_LOG: admin.CheckLogHeader,
     RequestCode.LIST_HALVES: admin.ListHalvesHeader,
     RequestCode.DESCRIBE_HALVES: admin.DescribeHeader,
     RequestCode.RESOLVE_HALF: admin.ResolveHalfHeader,

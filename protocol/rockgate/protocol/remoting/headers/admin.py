@@ -19,6 +19,10 @@ class ScanDelaysHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     """Only messages for this topic; every message is read for it."""
     by_target: bool = False
     """Count by destination topic; every message is read for it."""
+    bucket_ms: Int64 = 0
+    """Count by due time in buckets of this width, too; 0 for none."""
+    bucket_count: Int32 = 0
+    """How many buckets from now on; what is due later is in none."""
 
 
 class DescribeHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -85,3 +89,10 @@ class ResendDeadLetterHeader(msgspec.Struct, frozen=True, kw_only=True, rename="
     """Even if it was resent before."""
     dry_run: bool = False
     """Check everything, and send nothing."""
+
+
+class CheckLogHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """31041: a check of the server's log."""
+
+    action: str = "status"
+    """`start`, `stop` or `status`."""
