@@ -19,6 +19,9 @@ SASL = "security.protocol=SASL_PLAINTEXT\nsasl.username=ann\n"
         ("", ("--login",), "--login needs security.protocol=SASL_PLAINTEXT or SASL_SSL"),
         (SASL, ("--no-login",), "--no-login needs the password of the user"),
         ("sasl.what=1\n", (), "Property sasl.what"),
+        (SASL, ("--listen", "0.0.0.0:0"), "Passwords would reach 0.0.0.0:0 in clear"),
+        ("", ("--key", "k.pem"), "--certificate and --key are given together."),
+        ("", ("--schema-registry", "registry:8081"), "A schema registry has an http or https"),
     ],
 )
 def test_options_that_make_no_sense_are_status_2(

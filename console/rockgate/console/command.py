@@ -72,6 +72,25 @@ Host = Annotated[
         metavar="HOST[:PORT]", help="Another name under which browsers reach it; repeatable."
     ),
 ]
+Certificate = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Certificate chain in PEM: serve over TLS. Needs --key."),
+]
+Key = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Private key of the certificate, in PEM.")
+]
+BehindTls = Annotated[
+    bool,
+    typer.Option("--behind-tls", help="A proxy in front of it has TLS: cookies demand it."),
+]
+SchemaRegistry = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        envvar="ROCKGATE_SCHEMA_REGISTRY",
+        help="A schema registry, for values in Avro and Protobuf: http://[USER:PASSWORD@]HOST:PORT.",
+    ),
+]
 Mask = Annotated[
     list[str] | None,
     typer.Option(
@@ -92,6 +111,8 @@ rockgate console
 rockgate console --bootstrap-server kafka.example:9092 --read-only
 
 rockgate console --client-config client.properties --login
+
+rockgate console --listen 0.0.0.0:8443 --host console.example:8443 --certificate c.pem --key k.pem
 """
 )
 def console(
@@ -104,7 +125,11 @@ def console(
     login: Login = None,
     read_only: ReadOnly = False,
     host: Host = None,
+    certificate: Certificate = None,
+    key: Key = None,
+    behind_tls: BehindTls = False,
     mask: Mask = None,
+    schema_registry: SchemaRegistry = None,
     timeout: Timeout = "10s",
 ) -> None:
     """Run the web console for a server, or for any Kafka cluster."""
@@ -124,7 +149,10 @@ def console(
             is_read_only=read_only,
             hosts=tuple(host or ()),
             masks=tuple(mask or ()),
+            schema_registry=schema_registry,
+            tls=(certificate, key, behind_tls),
         )
+        _check_logins_are_private(settings)
     except (InvalidClientConfig, ValueError) as error:
         _fail(str(error), USAGE_STATUS)
     is_open = not is_loopback(settings.listen.host) and not settings.demands_login
@@ -154,6 +182,8 @@ def _settings(
     is_read_only: bool,
     hosts: tuple[str, ...],
     masks: tuple[str, ...],
+    schema_registry: str | None,
+    tls: tuple[str | None, str | None, bool],
 ) -> Settings:
     """The options as settings; ValueError or InvalidClientConfig says which cannot be used."""
     from rockgate.cli.text import values
@@ -161,6 +191,9 @@ def _settings(
     from rockgate.gateway.net.address import Address
     from rockgate.sdk.client_config import ClientConfig
 
+    certificate, key, is_behind_tls = tls
+    if (certificate is None) != (key is None):
+        raise ValueError("--certificate and --key are given together")
     config = ClientConfig.find(client_config)
     seeds = values.addresses(kafka or config.bootstrap_servers or SERVER)
     servers = Servers(
@@ -178,7 +211,31 @@ def _settings(
         is_read_only=is_read_only,
         hosts=hosts,
         masks=masks,
+        certificate=certificate,
+        key=key,
+        is_behind_tls=is_behind_tls,
+        schema_registry=_registry(schema_registry),
     )
+
+
+def _registry(url: str | None) -> str | None:
+    """The address of a registry; ValueError if it is none."""
+    from rockgate.console.schemas.registry import Registry
+
+    if url is not None:
+        Registry(url)
+    return url
+
+
+def _check_logins_are_private(settings: Settings) -> None:
+    """ValueError if passwords of visitors would cross a network in clear."""
+    from rockgate.gateway.net.listening.endpoint import is_loopback
+
+    if settings.demands_login and not settings.is_secure and not is_loopback(settings.listen.host):
+        raise ValueError(
+            f"passwords would reach {settings.listen} in clear: give --certificate and --key, or"
+            " --behind-tls if a proxy in front of the console has TLS, or listen on 127.0.0.1"
+        )
 
 
 def _demands_login(config: Any, login: bool | None) -> bool:

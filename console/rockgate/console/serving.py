@@ -39,7 +39,7 @@ _QUIET: Final[dict[str, Any]] = {"show_welcome_message": False}
 
 
 class CannotListen(Exception):
-    """The address cannot be bound."""
+    """The address cannot be bound, or the certificate not be used."""
 
 
 def build(settings: Settings, sessions: Sessions) -> Guard:
@@ -58,7 +58,7 @@ def build(settings: Settings, sessions: Sessions) -> Guard:
     def stylesheet() -> Response:
         return Response(style, media_type="text/css", headers={"cache-control": "no-cache"})
 
-    add_login(app, sessions, str(settings.servers), is_secure=False)
+    add_login(app, sessions, str(settings.servers))
     use_sessions(sessions, settings.servers)
     for name in MODULES:
         import_module(f"rockgate.console.pages.{name}")
@@ -91,11 +91,21 @@ def run(settings: Settings) -> None:
         ws="wsproto",
         ws_max_size=WEBSOCKET_BYTES_MAX,
         timeout_graceful_shutdown=STOP_SECONDS_MAX,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.key,
         # Whoever forwards requests could otherwise say who sent them.
         proxy_headers=False,
     )
     logging.getLogger("nicegui").setLevel(logging.ERROR)
-    server = _Announced(config, f"rockgate console on http://{Address(host, port)}")
+    scheme = "http" if settings.certificate is None else "https"
+    try:
+        config.load()
+    except OSError as error:
+        listening.close()
+        raise CannotListen(
+            f"Cannot use the certificate {settings.certificate} with {settings.key}: {error}"
+        ) from None
+    server = _Announced(config, f"rockgate console on {scheme}://{Address(host, port)}")
     asyncio.run(server.serve(sockets=[listening]))
 
 

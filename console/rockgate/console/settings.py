@@ -47,5 +47,17 @@ class Settings:
     is_read_only: bool = False
     hosts: Sequence[str] = ()
     """Names in addition to the address it listens on that browsers may use for it."""
+    certificate: str | None = None
+    """A file in PEM: the console then speaks TLS."""
+    key: str | None = None
+    schema_registry: str | None = None
+    """Its address, with a login where it needs one."""
+    is_behind_tls: bool = False
+    """Whether a proxy in front of it has TLS."""
     masks: Sequence[str] = ()
     """`FIELD`, or `TOPIC:FIELD`: fields of messages whose values are hidden."""
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers reach it over TLS."""
+        return self.certificate is not None or self.is_behind_tls

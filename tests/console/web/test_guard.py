@@ -9,13 +9,14 @@ import pytest
 
 from rockgate.console.session.sessions import Sessions
 from rockgate.console.settings import Servers, Settings
-from rockgate.console.web.guard import COOKIE, Guard, hosts_of, token_of
+from rockgate.console.web.guard import Guard, hosts_of, token_of
 from rockgate.gateway.net.address import Address
 from rockgate.sdk.client_config import ClientConfig
 
 NOWHERE = Address("127.0.0.1", 1)
 HOST = "127.0.0.1:8090"
 OWN = "http://127.0.0.1:8090"
+COOKIE = "rockgate_session"
 SOCKET = "/_nicegui_ws/socket.io/"
 Message = MutableMapping[str, Any]
 
@@ -172,4 +173,4 @@ async def test_a_visitor_is_led_to_the_login_and_back() -> None:
     [(None, None), (f"{COOKIE}=t", "t"), (f"a=b; {COOKIE}=t", "t"), ("\x00;;=", None)],
 )
 def test_a_token_is_read_from_cookies(cookie: str | None, token: str | None) -> None:
-    assert token_of(cookie) == token
+    assert token_of(cookie, COOKIE) == token

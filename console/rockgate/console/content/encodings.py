@@ -1,4 +1,5 @@
-"""What bytes of a message are: JSON, XML, text, MessagePack, CBOR, or bytes in hex.
+"""What bytes of a message are: JSON, XML, text, MessagePack, CBOR, or bytes in hex;
+by a schema registry also Avro and Protobuf.
 
 A value is recognised by itself, in this order: text that is JSON or XML, other text, then binary
 forms whose outermost part is a map or an array and that are used up to the last byte. Everything
@@ -16,14 +17,13 @@ from xml.parsers import expat
 import msgspec
 
 from rockgate.console.content import cbor
+from rockgate.console.schemas.registry import HEAD, NotRead, Registry, id_of
 
 OPENED_BYTES_MAX: Final = 1 << 20
 """Larger values are not opened."""
 TEXT_CHARS_MAX: Final = 200_000
 HEX_BYTES_MAX: Final = 4_096
 DEPTH_MAX: Final = 64
-_REGISTRY_HEAD: Final = 5
-"""Confluent's serializers begin with a zero and four bytes of a schema's id."""
 
 
 class Encoding(StrEnum):
@@ -36,6 +36,8 @@ class Encoding(StrEnum):
     TEXT = "text"
     MESSAGEPACK = "MessagePack"
     CBOR = "CBOR"
+    AVRO = "Avro"
+    PROTOBUF = "Protobuf"
     HEX = "hex"
 
 
@@ -55,15 +57,15 @@ class Decoded:
         return isinstance(self.tree, dict | list)
 
 
-def decode(data: bytes | None) -> Decoded:
-    """Recognise a value."""
+def decode(data: bytes | None, registry: Registry | None = None) -> Decoded:
+    """Recognise a value; what names a schema of a registry is read by it, once it is loaded."""
     if data is None:
         return Decoded(encoding=Encoding.NULL, text="null")
     if not data:
         return Decoded(encoding=Encoding.EMPTY, text="")
     if len(data) > OPENED_BYTES_MAX:
         return as_text(data) or as_hex(data)
-    found = _text(data) or _registered(data) or _binary(data)
+    found = _text(data) or _by_schema(data, registry) or _registered(data) or _binary(data)
     return found if found is not None else as_hex(data)
 
 
@@ -151,13 +153,25 @@ def _is_xml(data: bytes) -> bool:
     return True
 
 
+def _by_schema(data: bytes, registry: Registry | None) -> Decoded | None:
+    """What a serializer wrote by a schema that is known."""
+    id_ = id_of(data)
+    schema = None if registry is None or id_ is None else registry.get(id_)
+    if schema is None:
+        return None
+    try:
+        return of_tree(Encoding(schema.kind), schema.decode(data[HEAD:]), id_)
+    except NotRead:
+        return None
+
+
 def _registered(data: bytes) -> Decoded | None:
     """What a serializer with a schema registry wrote as JSON."""
-    if data[0] != 0 or len(data) <= _REGISTRY_HEAD:
+    if data[0] != 0 or len(data) <= HEAD:
         return None
-    if data[_REGISTRY_HEAD] not in b"{[":
+    if data[HEAD] not in b"{[":
         return None
-    return _json(data[_REGISTRY_HEAD:], int.from_bytes(data[1:_REGISTRY_HEAD], "big"))
+    return _json(data[HEAD:], int.from_bytes(data[1:HEAD], "big"))
 
 
 def _binary(data: bytes) -> Decoded | None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from rockgate.cli.admin.messages import StoredMessage
 from rockgate.console.content.encodings import Decoded, decode
 from rockgate.console.content.masks import is_masked, masked
+from rockgate.console.schemas.registry import Registry
 from rockgate.protocol.remoting.sql import Expression, SqlError, compile_expression
 
 DEPTH_MAX: Final = 8
@@ -29,6 +30,7 @@ class Filter:
     sql: Expression | None = None
     fields: Sequence[str] = ()
     """The masked ones."""
+    registry: Registry | None = None
 
     def passes(self, message: StoredMessage) -> bool:
         """Whether a message matches."""
@@ -38,7 +40,7 @@ class Filter:
             return False
         if not self.value and self.sql is None:
             return True
-        decoded = masked(decode(message.value), self.fields)
+        decoded = masked(decode(message.value, self.registry), self.fields)
         if self.value and self.value.lower() not in decoded.text.lower():
             return False
         return self.sql is None or self.sql(properties_of(message, decoded, self.fields))
@@ -53,13 +55,23 @@ class Filter:
         )
 
 
-def compiled(*, key: str, header: str, value: str, sql: str, fields: Sequence[str] = ()) -> Filter:
+def compiled(
+    *,
+    key: str,
+    header: str,
+    value: str,
+    sql: str,
+    fields: Sequence[str] = (),
+    registry: Registry | None = None,
+) -> Filter:
     """A filter of what a reader typed; ValueError says what is wrong with the SQL."""
     try:
         expression = compile_expression(sql) if sql.strip() else None
     except SqlError as error:
         raise ValueError(f"the expression is invalid: {error}") from None
-    return Filter(key=key, header=header, value=value, sql=expression, fields=fields)
+    return Filter(
+        key=key, header=header, value=value, sql=expression, fields=fields, registry=registry
+    )
 
 
 def properties_of(

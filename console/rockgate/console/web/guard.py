@@ -26,7 +26,6 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-COOKIE: Final = "rockgate_session"
 LOGIN: Final = "/login"
 STYLE: Final = "/console.css"
 WEBSOCKET: Final = "/_nicegui_ws/"
@@ -56,7 +55,7 @@ def hosts_of(listen: Address, port: int, more: Iterable[str]) -> frozenset[str]:
     if listen.host not in _ANY:
         names.add(f"[{listen.host}]" if ":" in listen.host else listen.host)
     found = {f"{name}:{port}" for name in names}
-    if port == 80:
+    if port in (80, 443):
         found |= names
     # What an administrator names may be behind a proxy, on another port.
     return frozenset(each.lower() for each in (*found, *more))
@@ -89,7 +88,7 @@ class Guard:
 
     def session_of(self, cookie: str | None) -> Session | None:
         """The session of a request, by its Cookie header."""
-        return self._sessions.of(token_of(cookie))
+        return self._sessions.of(token_of(cookie, self._sessions.cookie))
 
     # Private
 
@@ -142,10 +141,10 @@ class Guard:
         return site in ("none", "same-origin") or found.get("sec-fetch-mode") == "navigate"
 
 
-def token_of(cookie: str | None) -> str | None:
+def token_of(cookie: str | None, name: str) -> str | None:
     """The session's token in a Cookie header."""
     try:
-        found = SimpleCookie(cookie or "").get(COOKIE)
+        found = SimpleCookie(cookie or "").get(name)
     except CookieError:
         return None
     return None if found is None else found.value

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from rockgate.cli.client.kafka.errors import ClientError, Refused
 from rockgate.console.session.sessions import Sessions
-from rockgate.console.web.guard import COOKIE, LOGIN, STYLE
+from rockgate.console.web.guard import LOGIN, STYLE
 
 FORM_BYTES_MAX: Final = 8_192
 NAME_CHARS_MAX: Final = 256
@@ -32,7 +32,7 @@ _PAGE: Final = """<!doctype html>
 """
 
 
-def add_login(app: FastAPI, sessions: Sessions, server: str, *, is_secure: bool) -> None:
+def add_login(app: FastAPI, sessions: Sessions, server: str) -> None:
     """Add the login and the logout to the application."""
 
     @app.get(LOGIN)
@@ -47,21 +47,34 @@ def add_login(app: FastAPI, sessions: Sessions, server: str, *, is_secure: bool)
         name, password = given.get("username", ""), given.get("password", "")
         if not sessions.demands_login or not name or not password or len(name) > NAME_CHARS_MAX:
             return _page(server, next, "Enter a user and a password.", name)
+        address = request.client.host if request.client is not None else ""
+        wait_s = sessions.attempts.wait_s(address)
+        if wait_s:
+            said = f"Too many failed logins. Try again in {wait_s:,} s."
+            refused = _page(server, next, said, name, status=429)
+            refused.headers["retry-after"] = str(wait_s)
+            return refused
         try:
-            token = await sessions.log_in(name, password)
+            token = await sessions.log_in(name, password, address)
         except Refused:
             return _page(server, next, "The user or the password is wrong.", name, status=403)
         except ClientError as error:
             return _page(server, next, str(error), name, status=503)
+        # Whoever logs in again leaves no session behind.
+        await sessions.log_out(request.cookies.get(sessions.cookie))
         answer = RedirectResponse(_own(next), status_code=303)
-        answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=is_secure)
+        answer.set_cookie(
+            sessions.cookie, token, httponly=True, samesite="strict", secure=sessions.is_secure
+        )
         return answer
 
     @app.post("/logout")
     async def leave(request: Request) -> Response:
-        await sessions.log_out(request.cookies.get(COOKIE))
+        await sessions.log_out(request.cookies.get(sessions.cookie))
         answer = RedirectResponse(LOGIN, status_code=303)
-        answer.delete_cookie(COOKIE)
+        answer.delete_cookie(
+            sessions.cookie, httponly=True, samesite="strict", secure=sessions.is_secure
+        )
         return answer
 
 
