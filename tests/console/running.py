@@ -10,10 +10,10 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from tests.cli.terminal import Terminal
-from tests.gateway.server import RunningServer, command, environment
+from tests.gateway.server import command, environment
 
 START_SECONDS_MAX = 120.0
 STOP_SECONDS_MAX = 60.0
@@ -47,13 +47,24 @@ class Shell:
         self._terminal.pipe(*arguments, data=data)
 
 
+class Served(Protocol):
+    """A server that a console can be started for."""
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT of Kafka's listener."""
+
+    def address(self, listener: str) -> tuple[str, int]:
+        """Host and port of another listener."""
+
+
 class RunningConsole:
     """One console for one server; it is stopped when the block ends, and must not have failed."""
 
     def __init__(
         self,
         folder: Path,
-        server: RunningServer,
+        server: Served,
         *flags: str,
         variables: Mapping[str, str] | None = None,
     ) -> None:

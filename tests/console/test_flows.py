@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 from tests.cli.two_listeners import BothWires, both_wires
 from tests.console.running import RunningConsole, Shell
 from tests.gateway.remoting.client import messages
@@ -199,3 +200,70 @@ def test_a_slash_searches_topics_and_groups(
     visitor.locator(".rg-search-result", has_text=f"{name}-sought").wait_for()
     visitor.keyboard.press("Enter")
     visitor.wait_for_url(f"**/topics/{name}-sought")
+
+
+def test_a_delayed_message_is_delivered_now(
+    wires: BothWires, console: RunningConsole, visitor: Any, name: str
+) -> None:
+    given = {"UNIQ_KEY": f"{name}-key", "TIMER_DELAY_MS": "3600000"}
+    assert wires.client.publish(name, b"later", properties=given).code == 0
+    visitor.goto(f"{console.url}/delayed?topic={name}&span=day")
+    row(visitor, "The next delayed messages", name).get_by_role("link").first.click()
+    visitor.get_by_role("button", name="Deliver it now").click()
+    visitor.get_by_text(f"The message will be delivered to {name} at once.").wait_for()
+    dialog_button(visitor, "Deliver now").click()
+    visitor.get_by_text(f"Delivered as {name}/0/0").wait_for()
+    assert [each.body for each in messages(wires.client.pull(name))] == [b"later"]
+
+
+def test_quotas_are_set_and_removed(
+    wires: BothWires, console: RunningConsole, visitor: Any, name: str
+) -> None:
+    def quotas() -> list[dict[str, float]]:
+        found = Shell(wires.terminal).json("quotas", "describe", "--user", name)["quotas"]
+        return [each["quotas"] for each in found]
+
+    for value, expected in (("1048576", [{"producer_byte_rate": 1048576.0}]), ("", [])):
+        visitor.goto(f"{console.url}/clients")
+        visitor.get_by_role("button", name="Change quotas").click()
+        visitor.locator(".q-dialog").get_by_label("User", exact=True).fill(name)
+        field = visitor.get_by_label("Produced bytes a second")
+        field.click()
+        if not value:
+            # What is set is filled in once it is known whose quotas these are.
+            expect(field).to_have_value("1048576")
+        field.fill(value)
+        dialog_button(visitor, "Set").click()
+        visitor.get_by_text("Quotas changed.").wait_for()
+        assert quotas() == expected
+
+
+def test_the_log_is_checked_in_the_background(console: RunningConsole, visitor: Any) -> None:
+    visitor.goto(f"{console.url}/log")
+    visitor.get_by_role("button", name="Check the log").click()
+    visitor.get_by_text("Nothing is damaged.").wait_for()
+
+
+def test_a_message_shows_its_trace(
+    wires: BothWires, console: RunningConsole, visitor: Any, name: str
+) -> None:
+    given = {"UNIQ_KEY": f"{name}-ID", "KEYS": "k1"}
+    assert wires.client.publish(name, b"traced", properties=given).code == 0
+    fields = ("Pub", "1767225600000", "r", "shop", name, f"{name}-ID", "", "k1", "b:1", "6", "3")
+    body = "\x01".join([*fields, "0", "AC", "true"]) + "\x02"
+    keys = {"UNIQ_KEY": f"{name}-trace", "KEYS": f"{name}-ID k1"}
+    answer = wires.client.publish("RMQ_SYS_TRACE_TOPIC", body.encode(), properties=keys)
+    assert answer.code == 0
+    visitor.goto(f"{console.url}/messages/{name}/0/0")
+    cells = row(visitor, "Trace", "sent, normal").locator("td")
+    cells.first.wait_for()
+    assert cells.all_inner_texts()[2:4] == ["success", "3 ms"]
+
+
+def test_hanging_transactions_are_looked_for_in_the_background(
+    console: RunningConsole, visitor: Any
+) -> None:
+    visitor.goto(f"{console.url}/transactions")
+    visitor.get_by_role("button", name="Find hanging transactions").click()
+    visitor.get_by_text("No hanging transactions found.").wait_for()
+    visitor.get_by_text(re.compile(r"Asked for [\d,]+ partitions.")).wait_for()

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.cli.two_listeners import BothWires, both_wires
+from tests.console.accessibility import faint, lost_focus, nameless
 from tests.console.running import RunningConsole, Shell
 
 HOSTILE = (
@@ -40,11 +41,6 @@ PATHS = (
     "/cluster",
     "/log",
 )
-NAMELESS = """() => [...document.querySelectorAll('button, a[href], input, textarea')]
-  .filter(e => e.checkVisibility({visibilityProperty: true}))
-  .filter(e => !(e.getAttribute('aria-label') || e.textContent || e.title || e.placeholder
-      || (e.labels && e.labels.length) || e.closest('label') || e.getAttribute('aria-labelledby')))
-  .map(e => e.outerHTML.slice(0, 200))"""
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +114,28 @@ def test_every_page_fits_a_small_screen_and_names_its_controls(
             settle(visitor)
             wide = visitor.evaluate("() => document.scrollingElement.scrollWidth")
             assert wide <= width, (path, wide)
-            assert visitor.evaluate(NAMELESS) == [], path
+            assert nameless(visitor) == [], path
             assert visitor.locator("h1, [role=heading][aria-level='1']").count() == 1
     assert visitor.locator("html").get_attribute("lang") == "en-US"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(console: RunningConsole, chromium: Any, scheme: str) -> None:
+    context = chromium.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    for path in PATHS:
+        page.goto(console.url + path)
+        settle(page)
+        assert faint(page) == [], path
+    context.close()
+
+
+def test_the_tab_key_shows_where_it_is(console: RunningConsole, visitor: Any) -> None:
+    for path in ("/messages?topic=evil", "/topics", "/delayed"):
+        visitor.goto(console.url + path)
+        settle(visitor)
+        assert lost_focus(visitor) == [], path
 
 
 def test_a_read_only_console_offers_no_change(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import time
+from typing import Final
 
 from rockgate.cli.client.admin import transactions as wire
-from rockgate.cli.client.admin.transactions import Hanging, Transaction
+from rockgate.cli.client.admin.transactions import Hanging, Open, Transaction
 from rockgate.cli.client.kafka.cluster import Cluster
 from rockgate.cli.client.kafka.errors import Refused
 from rockgate.cli.client.kafka.view import Place
+
+PLACES_AT_ONCE: Final = 1_000
+"""Partitions of one question to their leaders."""
 
 
 async def listed(cluster: Cluster, open_ms: int = 0, *, is_all: bool = False) -> list[Transaction]:
@@ -29,10 +33,19 @@ async def listed(cluster: Cluster, open_ms: int = 0, *, is_all: bool = False) ->
 
 
 async def hanging(
-    cluster: Cluster, places: Sequence[Place], open_ms: int
+    cluster: Cluster,
+    places: Sequence[Place],
+    open_ms: int,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> tuple[list[Hanging], list[Refused]]:
-    """Those of partitions that no coordinator will end; written to before `open_ms` ago."""
-    found = await wire.open_in(cluster, places)
+    """Those of partitions that no coordinator will end; written to before `open_ms` ago.
+
+    `progress` is called with the number of partitions that were asked so far.
+    """
+    found: dict[Place, list[Open] | Refused] = {}
+    for at in range(0, len(places), PLACES_AT_ONCE):
+        found |= await wire.open_in(cluster, places[at : at + PLACES_AT_ONCE])
+        progress(len(found))
     refused = [each.at(place) for place, each in found.items() if isinstance(each, Refused)]
     before_ms = int(time() * 1000) - open_ms
     candidates = [

@@ -1,4 +1,4 @@
-"""The cluster: brokers, features, log directories, APIs; and the log of a server by its metrics."""
+"""The cluster: brokers, features, log directories, APIs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 
 from nicegui import ui
 
-from rockgate.cli.admin.metrics import Metrics
 from rockgate.cli.client.admin import topics as wire
 from rockgate.cli.client.admin.topics import LogDir
 from rockgate.cli.client.kafka.errors import ClientError, Unreachable
@@ -42,23 +41,6 @@ SERVED: Final = (
     Column("name", "API"),
     Column("versions", "Versions"),
 )
-LOG: Final = (
-    ("Start position", "rockgate_log_start_position", "count"),
-    ("End position", "rockgate_log_end_position", "count"),
-    ("Flushed up to", "rockgate_log_flushed_position", "count"),
-    ("Segments", "rockgate_segments", "count"),
-    ("Size of segments", "rockgate_segment_bytes", "size"),
-    ("Live in sealed segments", "rockgate_segment_live_bytes", "size"),
-    ("Dead in sealed segments", "rockgate_segment_dead_bytes", "size"),
-    ("Segments not yet accounted", "rockgate_segments_unaccounted", "count"),
-    ("Disk used", "rockgate_disk_used_ratio", "part"),
-    ("Disk failed", "rockgate_disk_failed", "count"),
-    ("Responses waiting for an fsync", "rockgate_flush_waiting", "count"),
-    ("Appends wait for the disk", "rockgate_store_stalled", "count"),
-    ("Slow appends since start", "rockgate_slow_appends_total", "count"),
-    ("Failed appends since start", "rockgate_failed_appends_total", "count"),
-    ("Delivery schedule", "rockgate_delay_schedule_bytes", "size"),
-)
 
 
 class Page(NamedTuple):
@@ -80,11 +62,12 @@ def cluster() -> None:
 
 async def _read(server: Peer) -> Page:
     view, broker = await server.view(), await server.cluster.anyone()
-    directories, problem = await _directories(server)
+    directories, problem = await directories_of(server)
     return Page(view, dict(broker.finalized), dict(broker.served), directories, problem)
 
 
-async def _directories(server: Peer) -> tuple[list[LogDir], str]:
+async def directories_of(server: Peer) -> tuple[list[LogDir], str]:
+    """The log directories of all brokers, or why they are not known."""
     try:
         return await wire.log_dirs(server.cluster) or [], ""
     except Unreachable:
@@ -108,7 +91,7 @@ def _show(found: Page) -> None:
     _title("Log directories")
     if found.problem:
         ui.label(found.problem).classes("rg-problem")
-    _show_directories(found.directories)
+    show_directories(found.directories)
     with ui.expansion("APIs").classes("rg-live"):
         rows = [
             Row(
@@ -149,7 +132,8 @@ def _broker_rows(view: View) -> list[Row]:
     ]
 
 
-def _show_directories(directories: list[LogDir]) -> None:
+def show_directories(directories: list[LogDir]) -> None:
+    """A table of them."""
     rows = [
         Row(
             f"{each.node_id}-{each.path}",
@@ -165,47 +149,6 @@ def _show_directories(directories: list[LogDir]) -> None:
         for each in directories
     ]
     grid(DIRECTORIES, rows, label="Log directories", empty="None are reported.")
-
-
-@page("/log", "Log")
-def log() -> None:
-    """The log of a rockgate by its metrics, and the directories of any server."""
-    server = peer()
-
-    async def load() -> tuple[list[tuple[str, str]], str, list[LogDir], str]:
-        directories, problem = await _directories(server)
-        error = "" if server.metrics_error is None else str(server.metrics_error)
-        return _log_facts(server.metrics or Metrics()), error, directories, problem
-
-    def show(found: tuple[list[tuple[str, str]], str, list[LogDir], str]) -> None:
-        pairs, error, directories, problem = found
-        if pairs:
-            with ui.column().classes("rg-panel"):
-                facts(pairs)
-        elif error:
-            ui.label(f"No metrics: {error}").classes("rg-quiet")
-        _title("Log directories")
-        if problem:
-            ui.label(problem).classes("rg-problem")
-        _show_directories(directories)
-        ui.label(
-            "To check the files themselves, run rockgate log check on the server's machine."
-        ).classes("rg-quiet")
-
-    Live(load, show, every_s=REFRESH_S)
-
-
-def _log_facts(metrics: Metrics) -> list[tuple[str, str]]:
-    found = []
-    for title, name, kind in LOG:
-        value = metrics.value(name)
-        if value is None:
-            continue
-        if kind == "size":
-            found.append((title, size_text(int(value))))
-        else:
-            found.append((title, f"{value:.1%}" if kind == "part" else f"{value:,.0f}"))
-    return found
 
 
 def _title(text: str) -> Any:

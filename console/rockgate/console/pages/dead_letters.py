@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
-from nicegui import background_tasks, ui
+from nicegui import ui
 
 from rockgate.cli.admin import dead_letter_resends as resends
 from rockgate.cli.admin.dead_letter_resends import Outcome
@@ -18,13 +19,14 @@ from rockgate.console.widgets.actions import button, confirmed, may_change, say_
 from rockgate.console.widgets.frame import link_to, page, session
 from rockgate.console.widgets.grid import Column, Row, facts, grid
 from rockgate.console.widgets.live import Live
+from rockgate.console.widgets.progress import Progress, Report
 from rockgate.console.widgets.times import exact, reader_zone, time_text
 from rockgate.protocol.remoting.bodies.admin import DeadLetter, DeadLetterQueue
 
 REFRESH_S: Final = 5.0
 LIMIT: Final = 100
 PREVIEW: Final = 16_384
-PROGRESS_S: Final = 0.3
+ACCOUNT_MAX: Final = 500
 REASONS: Final = {
     "": "any reason",
     "tries": "tries used up",
@@ -45,6 +47,11 @@ LETTERS: Final = (
     Column("keys", "Keys", is_mono=True, is_wide=True),
     Column("size", "Size", is_number=True, is_wide=True),
     Column("resent", "Resent"),
+)
+ACCOUNT: Final = (
+    Column("id", "Dead letter", is_mono=True),
+    Column("to", "Sent as", is_mono=True),
+    Column("problem", "Problem"),
 )
 
 
@@ -85,7 +92,6 @@ class LettersPage:
         self._who, self._group, self._wanted, self._start = who, group, wanted, start
         self._zone = reader_zone()
         self._table: Any = None
-        self._task: Any = None
 
     def build(self) -> None:
         """Filters, the table, and what can be done."""
@@ -102,11 +108,7 @@ class LettersPage:
             with ui.row().classes("rg-row"):
                 button("Resend the selected", self._resend_selected, icon="replay")
                 button("Resend all that match", self._resend_all).props("outline")
-        self._progress = ui.linear_progress(value=0, show_value=False)
-        self._progress.props('aria-label="Resent"').visible = False
-        self._said = ui.label().props('role="status"')
-        self._stop = button("Stop", lambda: self._task and self._task.cancel())
-        self._stop.visible = False
+        self._progress = Progress("Resent", "dead letters")
         self._account = ui.column().classes("rg-live")
 
     def _filter(self, fields: dict[str, str]) -> None:
@@ -184,20 +186,13 @@ class LettersPage:
             " came from. They stay here, marked as resent."
         ]
         if await confirmed("Resend dead letters?", lines, "Resend"):
-            self._task = background_tasks.create(self._resend(named, is_again=is_again))
+            self._progress.start(lambda report: self._resend(named, report, is_again=is_again))
 
-    async def _resend(self, named: list[LetterId], *, is_again: bool) -> None:
+    async def _resend(self, named: list[LetterId], report: Report, *, is_again: bool) -> str:
         if self._who.is_read_only:
-            return
-        done: list[Outcome] = []
-        self._progress.visible = self._stop.visible = True
-
-        def report() -> None:
-            self._progress.value = len(done) / len(named)
-            self._said.text = f"{len(done):,} of {len(named):,}."
-
-        with self._account:
-            timer = ui.timer(PROGRESS_S, report)
+            return "The console is read-only."
+        done = Outcomes(lambda count: report(count, len(named)))
+        report(0, len(named))
         problem = ""
         try:
             await ask_remoting(
@@ -209,25 +204,47 @@ class LettersPage:
         except ClientError as error:
             problem = f" {error}"
         finally:
-            timer.cancel()
-            self._stop.visible = False
-            self._tell(done, len(named), problem)
-        await self._live.refresh()
+            # What was sent is listed after a stop, too.
+            self._tell(done)
+        self._live.reload()
+        sent = sum(each.error is None for each in done)
+        return f"Resent {sent:,} of {len(named):,}.{problem}"
 
-    def _tell(self, done: list[Outcome], count: int, problem: str) -> None:
-        sent = [each for each in done if each.resend is not None and each.error is None]
-        self._progress.value = len(done) / count
-        self._said.text = f"Resent {len(sent):,} of {count:,}.{problem}"
+    def _tell(self, done: list[Outcome]) -> None:
+        """The account of what was resent."""
         self._account.clear()
         with self._account:
-            for each in sent[:LIMIT]:
-                answer = each.resend
-                assert answer is not None
-                target = link_to("messages", answer.topic or "", answer.queue, answer.offset)
-                text = f"{each.id} as {answer.topic}/{answer.queue}/{answer.offset}"
-                ui.link(text, target).classes("rg-link")
-            for each in [each for each in done if each.error is not None][:LIMIT]:
-                ui.label(str(each.error)).classes("rg-bad")
+            _title("Resent just now")
+            rows = [_outcome_row(each) for each in done[:ACCOUNT_MAX]]
+            grid(ACCOUNT, rows, label="Resent", empty="Nothing was resent.")
+            if len(done) > ACCOUNT_MAX:
+                ui.label(f"{len(done) - ACCOUNT_MAX:,} more.").classes("rg-quiet")
+
+
+class Outcomes(list[Outcome]):
+    """A list that says when it grows."""
+
+    def __init__(self, grown: Callable[[int], None]) -> None:
+        super().__init__()
+        self._grown = grown
+
+    def append(self, each: Outcome) -> None:
+        """Add one."""
+        super().append(each)
+        self._grown(len(self))
+
+
+def _outcome_row(each: Outcome) -> Row:
+    answer = each.resend
+    if answer is None or each.error is not None:
+        return Row(str(each.id), {"id": each.id, "to": None, "problem": str(each.error)})
+    place = f"{answer.topic}/{answer.queue}/{answer.offset}"
+    link = link_to("messages", answer.topic or "", answer.queue, answer.offset)
+    return Row(str(each.id), {"id": each.id, "to": place, "problem": None}, {"to": link})
+
+
+def _title(text: str) -> None:
+    ui.label(text).classes("rg-subtitle").props('role="heading" aria-level="2"')
 
 
 @page("/dead-letters/{group}/{queue}/{offset}", "Dead letter")

@@ -1,4 +1,4 @@
-"""Delayed messages: how many are due when, the next ones, and cancelling one."""
+"""Delayed messages: what is due when, the next ones, and cancelling or delivering one."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from rockgate.console.content.encodings import decode
 from rockgate.console.content.masks import HIDDEN, fields_for, is_masked, masked
 from rockgate.console.session.sessions import Session
 from rockgate.console.widgets.actions import attempt, button, confirmed, may_change
+from rockgate.console.widgets.charts import bar_chart, draw, draw_bars, line_chart
 from rockgate.console.widgets.frame import link_to, page, session
 from rockgate.console.widgets.grid import Column, Row, facts, grid
 from rockgate.console.widgets.live import Live
-from rockgate.console.widgets.times import ago_text, exact, reader_zone, time_text
+from rockgate.console.widgets.times import ago_text, exact, now_ms, reader_zone, time_text
 from rockgate.protocol.remoting.bodies.admin import DUE_NAMES, Delayed
 
-REFRESH_S: Final = 3.0
+REFRESH_S: Final = 4.0
 LIMIT: Final = 50
-READ_MAX: Final = 100_000
+READ_MAX: Final = 20_000
 """With more waiting, target topics are not read for the table by topic."""
 PREVIEW: Final = 4_096
 DUE_LABELS: Final = dict(
@@ -48,6 +49,26 @@ SOONEST: Final = (
 )
 
 
+class Span(NamedTuple):
+    """How much of the future the timeline shows."""
+
+    label: str
+    bucket_ms: int
+    bucket_count: int
+
+
+MINUTE_MS: Final = 60_000
+SPANS: Final = {
+    "hour": Span("Next hour", MINUTE_MS, 60),
+    "day": Span("Next day", 20 * MINUTE_MS, 72),
+    "month": Span("Next 30 days", 12 * 60 * MINUTE_MS, 60),
+    "year": Span("Next year", 7 * 24 * 60 * MINUTE_MS, 53),
+}
+BARS_MAX: Final = 8
+"""Topics with a colour of their own."""
+OTHERS: Final = "all others"
+
+
 class Page(NamedTuple):
     """The overview, and the next ones in detail."""
 
@@ -65,8 +86,9 @@ async def ask_remoting(who: Session, work: Any) -> Any:
 
 
 @page("/delayed", "Delayed messages")
-def delayed(topic: str = "", due: int = -1, sequence: int = -1) -> None:
-    """Counts by topic and due time, and the next ones."""
+def delayed(topic: str = "", due: int = -1, sequence: int = -1, span: str = "hour") -> None:
+    """What is due when, counts by topic, and the next ones."""
+    state = {"span": span if span in SPANS else "hour"}
     who, after = session(), Cursor(due, sequence) if due >= 0 else None
 
     async def read(remoting: Any) -> Page:
@@ -78,6 +100,8 @@ def delayed(topic: str = "", due: int = -1, sequence: int = -1) -> None:
             topic=topic or None,
             by_target=waiting <= READ_MAX,
             progress=lambda _, __: None,
+            bucket_ms=SPANS[state["span"]].bucket_ms,
+            bucket_count=SPANS[state["span"]].bucket_count,
         )
         ids = [each.id for each in found.soonest]
         details = await wire.describe(remoting, ids) if ids else {}
@@ -88,11 +112,55 @@ def delayed(topic: str = "", due: int = -1, sequence: int = -1) -> None:
             ui.label(f"Of {topic}.")
             ui.link("All topics", "/delayed").classes("rg-link")
     zone = reader_zone()
-    Live(
-        lambda: ask_remoting(who, read),
-        lambda found: _show(found, topic, zone),
-        every_s=REFRESH_S,
+
+    def turn(value: str) -> None:
+        state["span"] = value
+        ui.navigate.history.replace(link_to("delayed", topic=topic or None, span=value))
+        live.reload()
+
+    labels = {name: each.label for name, each in SPANS.items()}
+    ui.toggle(labels, value=state["span"], on_change=lambda e: turn(str(e.value))).props(
+        'dense no-caps unelevated aria-label="Time that the timeline shows"'
     )
+    with ui.element("div").classes("rg-charts"):
+        chart = bar_chart("Due, by topic")
+        history = line_chart("Waiting", ("waiting",), "messages")
+
+    def show(found: Page) -> None:
+        _draw_timeline(chart, found.overview, SPANS[state["span"]])
+        samples = who.peer.history.samples
+        waiting = [(each.at_ms, each.delayed) for each in samples if each.delayed is not None]
+        draw(history, (waiting,), now_ms())
+        _show(found, topic, zone)
+
+    live = Live(lambda: ask_remoting(who, read), show, every_s=REFRESH_S)
+
+
+def bars_of(overview: Overview, span: Span) -> dict[str, list[tuple[int, int]]]:
+    """The bars of a timeline: the topics with most messages, and all others together."""
+    by_name: dict[str, dict[int, int]] = {}
+    for (topic, by), buckets in overview.timeline.items():
+        counts = by_name.setdefault(topic or by, {})
+        for bucket, count in buckets.items():
+            counts[bucket] = counts.get(bucket, 0) + count
+    names = sorted(by_name, key=lambda name: (-sum(by_name[name].values()), name))
+    bars = {name: by_name[name] for name in names[:BARS_MAX]}
+    for name in names[BARS_MAX:]:
+        rest = bars.setdefault(OTHERS, {})
+        for bucket, count in by_name[name].items():
+            rest[bucket] = rest.get(bucket, 0) + count
+    # Bars are stacked by their place in the list, so all have the same times.
+    buckets = sorted({bucket for counts in bars.values() for bucket in counts})
+    return {
+        name: [(bucket * span.bucket_ms, counts.get(bucket, 0)) for bucket in buckets]
+        for name, counts in bars.items()
+    }
+
+
+def _draw_timeline(chart: Any, overview: Overview, span: Span) -> None:
+    first_ms = overview.now_ms // span.bucket_ms * span.bucket_ms
+    last_ms = first_ms + span.bucket_count * span.bucket_ms
+    draw_bars(chart, bars_of(overview, span), first_ms, last_ms, span.bucket_ms)
 
 
 def _show(found: Page, topic: str, zone: Any) -> None:
@@ -151,7 +219,7 @@ def _show(found: Page, topic: str, zone: Any) -> None:
 @page("/delayed/{id_:path}", "Delayed message")
 def one(id_: str) -> None:
     """One message that waits, or waited."""
-    who = session()
+    who, zone = session(), reader_zone()
 
     async def read(remoting: Any) -> Delayed:
         found = await wire.describe(remoting, [id_], preview=PREVIEW, with_due=True)
@@ -162,7 +230,24 @@ def one(id_: str) -> None:
     def show(found: Delayed) -> None:
         _details(who, found)
         if found.is_waiting and may_change():
-            button("Cancel it", lambda: cancel(found), icon="cancel", is_danger=True)
+            with ui.row().classes("rg-row"):
+                button("Deliver it now", lambda: deliver(found), icon="send")
+                button("Cancel it", lambda: cancel(found), icon="cancel", is_danger=True)
+
+    async def deliver(found: Delayed) -> None:
+        topic = found.message.topic if found.message else "its topic"
+        due = f"{time_text(found.due_ms, zone)}, {ago_text(found.due_ms, now_ms())}"
+        lines = [f"The message will be delivered to {topic} at once. It is due {due}."]
+        if not await confirmed("Deliver this message now?", lines, "Deliver now"):
+            return
+
+        async def work() -> None:
+            answer = await ask_remoting(who, lambda remoting: wire.deliver(remoting, id_))
+            if not answer.is_delivered:
+                raise Missed(id_, "it was delivered or cancelled before")
+
+        await attempt(work, "Delivered.")
+        await live.refresh()
 
     async def cancel(found: Delayed) -> None:
         topic = found.message.topic if found.message else "its topic"

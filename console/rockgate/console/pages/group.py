@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from typing import Any, Final
 
 from nicegui import ui
 
-from rockgate.cli.admin import group_status, offset_resets
+from rockgate.cli.admin import offset_resets
 from rockgate.cli.admin.group_status import GroupStatus
 from rockgate.cli.admin.offset_resets import How, Move
 from rockgate.cli.client.admin import groups as wire
 from rockgate.cli.client.kafka.errors import ClientError
 from rockgate.cli.client.kafka.view import by_topic
 from rockgate.cli.text import values
+from rockgate.console.session.lag_history import Line, Watched, catch_up_ms
 from rockgate.console.session.peer import Peer
 from rockgate.console.widgets.actions import (
     attempt,
@@ -23,13 +23,15 @@ from rockgate.console.widgets.actions import (
     may_change,
     say_error,
 )
-from rockgate.console.widgets.charts import draw, line_chart
+from rockgate.console.widgets.charts import draw, line_chart, redraw_lines
 from rockgate.console.widgets.frame import link_to, page, peer
 from rockgate.console.widgets.grid import Column, Row, facts, grid
 from rockgate.console.widgets.live import Live
+from rockgate.console.widgets.times import now_ms
 
 REFRESH_S: Final = 5.0
-POINTS_MAX: Final = 720
+LINES_MAX: Final = 6
+"""Partitions with a line of their own."""
 ALL: Final = "all topics with committed offsets"
 WAYS: Final = {
     "to_earliest": "To the start",
@@ -45,6 +47,7 @@ LAGS: Final = (
     Column("committed", "Committed", is_number=True),
     Column("end", "End", is_number=True, is_wide=True),
     Column("lag", "Lag", is_number=True),
+    Column("left", "Time to catch up"),
     Column("client", "Client", is_wide=True),
     Column("host", "Host", is_wide=True),
 )
@@ -69,32 +72,27 @@ def group(group: str) -> None:
     """Everything about a group."""
     server = peer()
     ui.label(group).classes("rg-subtitle").props('role="heading" aria-level="2"')
-    history: deque[tuple[int, float, float]] = deque(maxlen=POINTS_MAX)
-
-    async def load() -> GroupStatus:
-        try:
-            found = await group_status.status(server.cluster, server.remoting, group)
-        finally:
-            if server.offers.extras is False:
-                await server.lose_remoting()
-        committed = sum(line.committed or 0 for line in found.lines)
-        history.append((int(time.time() * 1000), float(found.lag), float(committed)))
-        return found
-
+    watched = server.lag_history.visit(group, now_ms())
     facts_place = ui.column().classes("rg-live")
-    chart = line_chart("Lag since this page was opened", ("lag",), "messages")
+    with ui.element("div").classes("rg-charts"):
+        chart = line_chart("Lag", ("lag",), "messages")
+        parts = line_chart("Lag by partition", (), "messages, the largest")
 
     def show(found: GroupStatus) -> None:
         facts_place.clear()
         with facts_place:
-            _facts(found, catch_up_text(history))
-        _lags(found)
+            _facts(found, catch_up_text(watched.total))
+        _lags(found, watched)
         _members(found)
+        redraw()
 
     def redraw() -> None:
-        draw(chart, ([(at, lag) for at, lag, _ in history],), int(time.time() * 1000))
+        now = now_ms()
+        draw(chart, (watched.total,), now)
+        largest = sorted(watched.places.items(), key=lambda each: -each[1][-1].lag)[:LINES_MAX]
+        redraw_lines(parts, {f"{t} {p}": line for (t, p), line in sorted(largest)}, now)
 
-    live = Live(load, show, every_s=REFRESH_S)
+    live = Live(lambda: server.lag_of(group), show, every_s=REFRESH_S)
     ui.timer(REFRESH_S, redraw)
     if may_change():
         ui.label("Change").classes("rg-subtitle").props('role="heading" aria-level="2"')
@@ -103,16 +101,14 @@ def group(group: str) -> None:
             button("Delete group", lambda: _delete(server, group), icon="delete", is_danger=True)
 
 
-def catch_up_text(history: deque[tuple[int, float, float]]) -> str:
-    """How long the lag will last at the pace of the last minute."""
-    if not history or history[-1][1] == 0:
-        return "none"
-    last_ms, lag, _ = history[-1]
-    first = next(each for each in history if each[0] >= last_ms - 60_000)
-    if first[0] == last_ms:
+def catch_up_text(line: Line) -> str:
+    """How long a lag will last at the pace of the last minute."""
+    left_ms = catch_up_ms(line)
+    if left_ms is None:
         return "measuring"
-    pace = (first[1] - lag) / (last_ms - first[0])
-    return values.span_text(int(lag / pace)) if pace > 0 else "never at this pace"
+    if left_ms < 0:
+        return "never at this pace"
+    return values.span_text(left_ms) if left_ms else "none"
 
 
 def _facts(found: GroupStatus, catch_up: str) -> None:
@@ -130,7 +126,7 @@ def _facts(found: GroupStatus, catch_up: str) -> None:
         )
 
 
-def _lags(found: GroupStatus) -> None:
+def _lags(found: GroupStatus, watched: Watched) -> None:
     rows = [
         Row(
             f"{line.place[0]}-{line.place[1]}",
@@ -140,6 +136,7 @@ def _lags(found: GroupStatus) -> None:
                 "committed": line.committed,
                 "end": line.end,
                 "lag": line.lag,
+                "left": catch_up_text(watched.places.get(line.place, deque())),
                 "client": line.owner.client_id if line.owner else None,
                 "host": line.owner.host if line.owner else None,
             },

@@ -7,12 +7,16 @@ from typing import Final
 from nicegui import ui
 
 from rockgate.cli.admin import messages as wire
+from rockgate.cli.admin import traces
 from rockgate.cli.admin.messages import FoundMessage, StoredMessage
+from rockgate.cli.admin.traces import Trace
 from rockgate.cli.client.kafka.errors import ClientError, Missed
 from rockgate.cli.text.values import size_text
 from rockgate.console.content.encodings import Decoded, Encoding, as_hex, as_text, decode
 from rockgate.console.content.masks import HIDDEN, fields_for, is_masked, masked
 from rockgate.console.pages.delayed import ask_remoting
+from rockgate.console.pages.messages import load_schemas
+from rockgate.console.schemas.registry import id_of
 from rockgate.console.session.sessions import Session
 from rockgate.console.widgets.frame import link_to, page, session
 from rockgate.console.widgets.grid import Column, Row, facts, grid
@@ -20,6 +24,17 @@ from rockgate.console.widgets.live import Live
 from rockgate.console.widgets.times import exact, reader_zone, time_text
 
 HEADERS: Final = (Column("name", "Header"), Column("value", "Value", is_mono=True))
+TRACE: Final = (
+    Column("at", "Time"),
+    Column("what", "What"),
+    Column("outcome", "Outcome"),
+    Column("cost", "Took", is_number=True),
+    Column("tries", "Retries", is_number=True, is_wide=True),
+    Column("group", "Group"),
+    Column("host", "Host", is_wide=True),
+)
+TRACE_S: Final = 5.0
+ID: Final = "UNIQ_KEY"
 DELAYS: Final = ("__STARTDELIVERTIME", "TIMER_DELIVER_MS", "TIMER_DELAY_MS", "TIMER_DELAY_SEC")
 
 
@@ -34,6 +49,7 @@ def message(topic: str, partition: int, offset: int) -> None:
         if found is None:
             place = f"topic {topic} partition {partition} offset {offset}"
             raise Missed(place, "there is no message; it was deleted, or is not readable")
+        await load_schemas(who, [found])
         return found
 
     with ui.row().classes("rg-row"):
@@ -49,33 +65,73 @@ def message(topic: str, partition: int, offset: int) -> None:
             ui.link(text, target).classes("rg-link")
     Live(load, lambda found: show(who, found))
 
+    located: list[str] = []
+
     async def locate() -> FoundMessage | None:
         try:
             found = await load()
         except ClientError:
             # The part above says so.
             return None
+        located[:] = _ids(found)
         if who.peer.offers.extras is not True or not found.key:
             return None
         key = found.key.decode("utf-8", "replace")
         same = await ask_remoting(who, lambda remoting: wire.by_key(remoting, topic, key))
-        return next(
-            (
-                each
-                for each in same
-                if each.message.place == found.place and each.message.offset == offset
-            ),
-            None,
-        )
+        own = (each for each in same if each.message.place == found.place)
+        at = next((each for each in own if each.message.offset == offset), None)
+        if at is not None:
+            located.append(at.message_id)
+        return at
 
     Live(locate, _in_log)
+    if who.peer.offers.extras is not False:
+        Live(lambda: _traces(who, located), _trace, every_s=TRACE_S)
+
+
+def _ids(found: StoredMessage) -> list[str]:
+    """The id that its producer gave it, where readers of Kafka's wire see it."""
+    return [
+        (value or b"").decode("utf-8", "replace") for name, value in found.headers if name == ID
+    ]
+
+
+async def _traces(who: Session, ids: list[str]) -> list[Trace]:
+    """What its clients wrote of it, if they trace."""
+    if who.peer.offers.extras is not True or not ids:
+        return []
+    return list(await ask_remoting(who, lambda remoting: traces.of_message(remoting, ids[-1])))
+
+
+def _trace(found: list[Trace]) -> None:
+    if not found:
+        return
+    zone = reader_zone()
+    ui.label("Trace").classes("rg-subtitle").props('role="heading" aria-level="2"')
+    rows = [
+        Row(
+            str(number),
+            {
+                "at": time_text(each.at_ms, zone),
+                "what": f"{each.what}, {each.detail}" if each.detail else each.what,
+                "outcome": {None: None, True: "success", False: "failed"}[each.is_success],
+                "cost": None if each.cost_ms < 0 else f"{each.cost_ms:,} ms",
+                "tries": None if each.tries < 0 else each.tries,
+                "group": each.group,
+                "host": each.host,
+            },
+            titles={"at": exact(each.at_ms)},
+        )
+        for number, each in enumerate(found)
+    ]
+    grid(TRACE, rows, label="Trace")
 
 
 def show(who: Session, found: StoredMessage) -> None:
     """The parts of a message."""
     fields = fields_for(found.topic, who.masks)
     zone = reader_zone()
-    decoded = masked(decode(found.value), fields)
+    decoded = masked(decode(found.value, who.registry), fields)
     with ui.column().classes("rg-panel"):
         facts(
             [
@@ -84,12 +140,15 @@ def show(who: Session, found: StoredMessage) -> None:
                 ("Offset", found.offset),
                 ("Time", f"{time_text(found.timestamp_ms, zone)} ({exact(found.timestamp_ms)})"),
                 ("Time is of", "the append" if found.is_append_time else "the producer"),
-                ("Key", decode(found.key).text if found.key is not None else None),
+                ("Key", decode(found.key, who.registry).text if found.key is not None else None),
                 ("Value", f"{size_text(len(found.value or b''))}, {decoded.encoding}"),
                 *_schema(decoded),
                 *_delays(found),
             ]
         )
+    if who.registry is not None and who.registry.problem and id_of(found.value) is not None:
+        problem = who.registry.problem
+        ui.label(f"{problem[:1].upper()}{problem[1:]}.").classes("rg-quiet")
     _value(found.value, decoded, is_masked=bool(fields))
     rows = [
         Row(

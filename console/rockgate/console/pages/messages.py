@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +21,7 @@ from rockgate.cli.text import values
 from rockgate.console.content.encodings import decode
 from rockgate.console.content.filters import Filter, compiled
 from rockgate.console.content.masks import fields_for, masked
+from rockgate.console.schemas.registry import id_of
 from rockgate.console.session.sessions import Session
 from rockgate.console.widgets.frame import link_to, page, session
 from rockgate.console.widgets.grid import Column, Row, grid
@@ -174,6 +175,7 @@ class MessagesPage:
                 value=search.value,
                 sql=search.sql,
                 fields=fields_for(search.topic, self._who.masks),
+                registry=self._who.registry,
             )
             if search.mode in INDEXED:
                 await self._by_index(wanted)
@@ -202,6 +204,7 @@ class MessagesPage:
             await self._who.peer.lose_remoting()
             raise
         search.scanned = len(found)
+        await load_schemas(self._who, [each.message for each in found])
         search.found = [each.message for each in found if wanted.passes(each.message)]
 
     async def _scan(self, cluster: Cluster, wanted: Filter) -> None:
@@ -213,6 +216,7 @@ class MessagesPage:
         async with aclosing(await self._source(cluster, known)) as source:
             async for found in source:
                 search.scanned += len(found)
+                await load_schemas(self._who, found)
                 for each in found:
                     if wanted.passes(each):
                         search.found.append(each)
@@ -269,8 +273,9 @@ class MessagesPage:
 
     def _row(self, each: StoredMessage) -> Row:
         fields = fields_for(each.topic, self._who.masks)
-        value = masked(decode(each.value), fields)
-        key = decode(each.key).text if each.key is not None else None
+        registry = self._who.registry
+        value = masked(decode(each.value, registry), fields)
+        key = decode(each.key, registry).text if each.key is not None else None
         link = link_to("messages", each.topic, each.partition, each.offset)
         return Row(
             f"{each.partition}-{each.offset}",
@@ -285,6 +290,14 @@ class MessagesPage:
             {"offset": link, "time": link},
             {"time": exact(each.timestamp_ms), "value": str(value.encoding)},
         )
+
+
+async def load_schemas(who: Session, found: Iterable[StoredMessage]) -> None:
+    """Have the schemas that messages name ready, if there is a registry."""
+    if who.registry is None:
+        return
+    named = {id_of(data) for each in found for data in (each.key, each.value)}
+    await who.registry.load(each for each in named if each is not None)
 
 
 def _number(what: str, text: str) -> int:

@@ -17,4 +17,5 @@ MODULES: Final = (
     "clients",
     "security",
     "cluster",
+    "log",
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import deque
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, Final
 
 from nicegui import ui
 
@@ -15,9 +18,11 @@ from rockgate.cli.client.kafka.view import Topic
 from rockgate.cli.text.values import size_text
 from rockgate.console.session.peer import Peer
 from rockgate.console.widgets.actions import attempt, button, confirmed, may_change
+from rockgate.console.widgets.charts import draw, line_chart
 from rockgate.console.widgets.frame import link_to, page, peer
 from rockgate.console.widgets.grid import Column, Row, facts, grid
 from rockgate.console.widgets.live import Live
+from rockgate.console.widgets.times import now_ms
 
 PARTITIONS = (
     Column("partition", "Partition", is_number=True),
@@ -37,6 +42,8 @@ CONFIGS = (
     Column("type", "Type", is_wide=True),
 )
 REFRESH_S = 10.0
+POINTS_MAX: Final = 360
+MIB: Final = 1 << 20
 
 
 @page("/topics/{name}", "Topic")
@@ -49,7 +56,16 @@ def topic(name: str) -> None:
             ui.button(text, on_click=lambda t=target: ui.navigate.to(link_to(t, topic=name))).props(
                 "flat dense no-caps"
             )
-    Live(lambda: described(server.cluster, [name]), lambda found: _show(found), every_s=REFRESH_S)
+    own: deque[tuple[int, int, int]] = deque(maxlen=POINTS_MAX)
+
+    async def read() -> Described:
+        found = await described(server.cluster, [name])
+        ends = sum(bounds.end for bounds in found.bounds.values())
+        own.append((now_ms(), sum(found.sizes.values()), ends))
+        return found
+
+    Live(read, lambda found: _show(found), every_s=REFRESH_S)
+    _charts(server, name, own)
     ui.label("Configs").classes("rg-subtitle").props('role="heading" aria-level="2"')
     state = {"all": False}
     resource = Resource(ResourceType.TOPIC, name)
@@ -72,6 +88,36 @@ def topic(name: str) -> None:
     live = Live(load, lambda found: _configs(found[1]))
     if may_change():
         _dangerous(server, name)
+
+
+def _charts(server: Peer, name: str, own: deque[tuple[int, int, int]]) -> None:
+    """Size and rate: of the last hour by metrics, else since the page was opened."""
+    with ui.element("div").classes("rg-charts"):
+        rate = line_chart("Messages in", ("messages",), "per second")
+        size = line_chart("Size", ("size",), "MiB")
+
+    def redraw() -> None:
+        samples = server.topic_history.of(name)
+        rates = [(each.at_ms, each.rate) for each in samples if each.rate is not None]
+        sizes = [(each.at_ms, each.size / MIB) for each in samples]
+        if len(rates) < 2:
+            # Fewer points than the page has seen by itself.
+            rates = rates_of(own)
+            sizes = [(at, each / MIB) for at, each, _ in own]
+        draw(rate, (rates,), now_ms())
+        draw(size, (sizes,), now_ms())
+
+    ui.timer(REFRESH_S, redraw)
+    ui.timer(1.0, redraw, once=True)
+
+
+def rates_of(own: Iterable[tuple[int, int, int]]) -> list[tuple[int, float]]:
+    """Offsets a second between samples of (time, size, end offsets)."""
+    return [
+        (at, max(0, end - before) / ((at - last) / 1000))
+        for (last, _, before), (at, _, end) in pairwise(own)
+        if at > last
+    ]
 
 
 def _show(found: Described) -> None:

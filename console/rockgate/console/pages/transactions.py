@@ -21,11 +21,11 @@ from rockgate.console.widgets.actions import (
     button,
     confirmed,
     may_change,
-    say_error,
 )
 from rockgate.console.widgets.frame import link_to, page, session
 from rockgate.console.widgets.grid import Column, Row, facts, grid
 from rockgate.console.widgets.live import Live
+from rockgate.console.widgets.progress import Progress, Report
 from rockgate.console.widgets.times import ago_text, exact, reader_zone, time_text
 
 REFRESH_S: Final = 3.0
@@ -96,7 +96,13 @@ def transactions() -> None:
         " readers of committed records never pass it."
     ).classes("rg-quiet")
     results = ui.column().classes("rg-live")
-    button("Find hanging transactions", lambda: _find(who, results, live), icon="search")
+    with ui.row().classes("rg-row"):
+        button("Find hanging transactions", lambda: find(), icon="search")
+    finding = Progress("Partitions that were asked", "partitions")
+    aborting = Progress("Transactions that were aborted", "transactions")
+
+    def find() -> None:
+        finding.start(lambda report: _find(who, results, live, aborting, report))
 
 
 def _halves(found: Halves, zone: Any) -> None:
@@ -142,14 +148,15 @@ def _open(found: list[Transaction]) -> None:
     grid(KAFKA, rows, label="Open transactions", empty="None.")
 
 
-async def _find(who: Session, results: Any, live: Live[Any]) -> None:
-    try:
-        view = await who.peer.view()
-        places = [(name, index) for name, each in view.topics.items() for index in each.partitions]
-        found, refused = await open_transactions.hanging(who.peer.cluster, places, HANGING_MS)
-    except ClientError as error:
-        say_error(error)
-        return
+async def _find(
+    who: Session, results: Any, live: Live[Any], aborting: Progress, report: Report
+) -> str:
+    view = await who.peer.view()
+    places = [(name, index) for name, each in view.topics.items() for index in each.partitions]
+    report(0, len(places))
+    found, refused = await open_transactions.hanging(
+        who.peer.cluster, places, HANGING_MS, lambda done: report(done, len(places))
+    )
     results.clear()
     with results:
         for one in refused[:3]:
@@ -165,9 +172,12 @@ async def _find(who: Session, results: Any, live: Live[Any]) -> None:
         if rows and may_change():
             button(
                 "Abort the selected",
-                lambda: _abort(who, [found[int(each["id"])] for each in table.selected], live),
+                lambda: _abort(
+                    who, [found[int(each["id"])] for each in table.selected], live, aborting
+                ),
                 is_danger=True,
             )
+    return f"Asked for {len(places):,} partitions."
 
 
 def _hanging_row(number: int, each: Hanging) -> Row:
@@ -183,7 +193,7 @@ def _hanging_row(number: int, each: Hanging) -> Row:
     )
 
 
-async def _abort(who: Session, chosen: list[Hanging], live: Live[Any]) -> None:
+async def _abort(who: Session, chosen: list[Hanging], live: Live[Any], aborting: Progress) -> None:
     lines = [
         f"{each.open.place[0]} partition {each.open.place[1]}: the records of producer"
         f" {each.open.producer_id} from offset {each.open.start_offset:,} on are lost for readers"
@@ -193,15 +203,19 @@ async def _abort(who: Session, chosen: list[Hanging], live: Live[Any]) -> None:
     if not chosen or not await confirmed("Abort transactions?", lines, "Abort"):
         return
 
-    async def work() -> Refused | None:
-        for each in chosen:
+    async def work(report: Report) -> str:
+        problems: list[str] = []
+        for number, each in enumerate(chosen):
+            report(number, len(chosen))
             error = await wire.abort(who.peer.cluster, each.open)
             if error is not None:
-                return error.at(each.open.place)
-        return None
-
-    if await attempt(work, "Aborted."):
+                problems.append(str(error.at(each.open.place)))
         await live.refresh()
+        count = len(chosen) - len(problems)
+        return " ".join([f"Aborted {count:,} of {len(chosen):,}.", *problems[:5]])
+
+    if not who.is_read_only:
+        aborting.start(work)
 
 
 @page("/transactions/half/{offset}", "Half message")

@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from rockgate.cli.admin.connecting import cluster_of, remoting_of
+from rockgate.cli.admin.group_status import GroupStatus, status
 from rockgate.cli.admin.metrics import Metrics, fetch
 from rockgate.cli.client.admin.groups import Listed, list_groups
 from rockgate.cli.client.kafka.errors import ClientError
 from rockgate.cli.client.remoting import delays
 from rockgate.console.session.history import INTERVAL_S, History, sample_of
+from rockgate.console.session.lag_history import LagHistory
+from rockgate.console.session.topic_history import TopicHistory
 from rockgate.sdk.client_config import ClientConfig
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ CLIENT_ID: Final = "rockgate-console"
 REMEMBERED_S: Final = 3.0
 """How long lists of topics and groups are taken for current."""
 METRICS_TIMEOUT_S: Final = 4.0
+WATCH_S: Final = 15.0
 PROBE_S: Final = 10.0
 
 
@@ -78,6 +82,8 @@ class Peer:
         self.config = config
         self.timeout_s = timeout_s
         self.history = History()
+        self.topic_history = TopicHistory()
+        self.lag_history = LagHistory()
         self.offers = Offers()
         self.metrics: Metrics | None = None
         """The newest page."""
@@ -90,7 +96,8 @@ class Peer:
 
     def start(self) -> None:
         """Sample metrics and find out what the server offers, until closed."""
-        self._tasks = [asyncio.create_task(self._sample()), asyncio.create_task(self._probe())]
+        works = (self._sample(), self._probe(), self._watch_lags())
+        self._tasks = [asyncio.create_task(each) for each in works]
 
     async def close(self) -> None:
         """End everything."""
@@ -163,11 +170,34 @@ class Peer:
             try:
                 self.metrics = await fetch(source, METRICS_TIMEOUT_S)
                 self.metrics_error = None
-                self.history.add(sample_of(self.metrics, int(time.time() * 1000)))
+                now_ms = int(time.time() * 1000)
+                self.history.add(sample_of(self.metrics, now_ms))
+                self.topic_history.add(self.metrics, now_ms)
             except ClientError as error:
                 self.metrics_error = error
             self.offers = Offers(self.offers.extras, self.metrics_error is None)
             await asyncio.sleep(INTERVAL_S)
+
+    async def lag_of(self, group: str) -> GroupStatus:
+        """A group's status now, which becomes part of its history."""
+        try:
+            found = await status(self.cluster, self.remoting, group)
+        finally:
+            if self.offers.extras is False:
+                await self.lose_remoting()
+        lags = {line.place: line.lag for line in found.lines if line.lag is not None}
+        self.lag_history.add(group, lags, int(time.time() * 1000))
+        return found
+
+    async def _watch_lags(self) -> None:
+        """Sample the groups whose pages were visited, also while nobody looks at them."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            now_ms = int(time.time() * 1000)
+            for group in self.lag_history.watched(now_ms):
+                if self.lag_history.is_old(group, now_ms - int(WATCH_S * 1000)):
+                    with suppress(ClientError):
+                        await self.lag_of(group)
 
     async def _probe(self) -> None:
         while True:

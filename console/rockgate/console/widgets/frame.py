@@ -11,7 +11,7 @@ from urllib.parse import quote
 from nicegui import ui
 
 from rockgate.cli.client.kafka.errors import ClientError
-from rockgate.console.web.guard import COOKIE, STYLE
+from rockgate.console.web.guard import STYLE
 from rockgate.console.widgets.times import TZ_COOKIE
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def use_sessions(sessions: Sessions, servers: Servers) -> None:
 def session() -> Session:
     """The session of the page that is built."""
     request = ui.context.client.request
-    found = _Shared.sessions.of(request.cookies.get(COOKIE))
+    found = _Shared.sessions.of(request.cookies.get(_Shared.sessions.cookie))
     # The guard lets no request without a session through.
     assert found is not None
     return found
@@ -115,6 +115,9 @@ def page(path: str, title: str) -> Callable[[Callable[..., None]], Callable[...,
 def frame(title: str, path: str) -> Iterator[None]:
     """The content of a page."""
     who = session()
+    client = ui.context.client
+    who.pages.add(client)
+    client.on_delete(lambda: who.pages.discard(client))
     ui.add_head_html(_HEAD)
     cookies = ui.context.client.request.cookies
     theme = cookies.get(THEME_COOKIE, "auto")

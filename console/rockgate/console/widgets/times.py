@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 from urllib.parse import unquote
@@ -29,6 +30,11 @@ def zone_of(name: str | None) -> tzinfo:
 def reader_zone() -> tzinfo:
     """The zone of the visitor of the page that is built."""
     return zone_of(ui.context.client.request.cookies.get(TZ_COOKIE))
+
+
+def now_ms() -> int:
+    """The time here, which need not be the server's."""
+    return int(time.time() * 1000)
 
 
 def time_text(ms: int, zone: tzinfo) -> str:
