@@ -17,7 +17,7 @@ from tests.gateway.server import command, environment
 
 START_SECONDS_MAX = 120.0
 STOP_SECONDS_MAX = 60.0
-_LINE = re.compile(r"rockgate console on (http://\S+)")
+_LINE = re.compile(r"rockgate console on (https?://\S+)")
 
 
 class Shell:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from playwright.sync_api import expect
 from tests.cli.two_listeners import BothWires, both_wires
 from tests.console.running import RunningConsole, Shell
 from tests.gateway.remoting.client import messages
+from tests.gateway.server import environment
 from tests.waiting import wait_until
 
 SEND_BACK = 36
@@ -267,3 +271,59 @@ def test_hanging_transactions_are_looked_for_in_the_background(
     visitor.get_by_role("button", name="Find hanging transactions").click()
     visitor.get_by_text("No hanging transactions found.").wait_for()
     visitor.get_by_text(re.compile(r"Asked for [\d,]+ partitions.")).wait_for()
+
+
+LISTENER = """
+import asyncio, sys
+from pathlib import Path
+from rockgate.sdk import Consumer, ConsumerSettings, Received
+
+async def main() -> None:
+    address, group, topic, mended = sys.argv[1:]
+    settings = ConsumerSettings(tries_max=0)
+    consumer = Consumer(address, group=group, settings=settings, trace=True)
+
+    @consumer.on(topic)
+    async def listen(message: Received) -> None:
+        if not Path(mended).exists():
+            raise RuntimeError("not today")
+        print(message.body.decode(), flush=True)
+
+    async with consumer:
+        print("listening", flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.long
+def test_what_a_failing_listener_left_is_resent_and_consumed(
+    wires: BothWires, console: RunningConsole, visitor: Any, name: str, tmp_path: Path
+) -> None:
+    """The listener of an SDK's consumer raises, is mended, and gets the message again."""
+    group, mended = f"g-{name}", tmp_path / "mended"
+    Shell(wires.terminal).run("topics", "create", name)
+    host, port = wires.server.address("namesrv")
+    program = [sys.executable, "-c", LISTENER, f"{host}:{port}", group, name, str(mended)]
+    with subprocess.Popen(
+        program, env=environment(None), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as listener:
+        try:
+            assert listener.stdout is not None
+            assert listener.stdout.readline() == "listening\n"
+            given = {"UNIQ_KEY": f"{name}-key", "KEYS": "order-7"}
+            assert wires.client.publish(name, b"pay order 7", properties=given).code == 0
+            visitor.goto(f"{console.url}/dead-letters")
+            row(visitor, "Groups with dead letters", group).get_by_role("link").click()
+            row(visitor, "Dead letters", "order-7").wait_for(timeout=LONG_MS)
+            mended.touch()
+            visitor.get_by_role("button", name="Resend all that match").click()
+            dialog_button(visitor, "Resend").click()
+            visitor.get_by_text("Resent 1 of 1.").wait_for()
+            row(visitor, "Resent", f"{name}/").wait_for()
+            assert listener.stdout.readline() == "pay order 7\n"
+            visitor.get_by_role("link", name=f"{name}/").click()
+            row(visitor, "Trace", "consumed").wait_for(timeout=LONG_MS)
+        finally:
+            listener.kill()

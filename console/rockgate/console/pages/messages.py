@@ -216,6 +216,9 @@ class MessagesPage:
         async with aclosing(await self._source(cluster, known)) as source:
             async for found in source:
                 search.scanned += len(found)
+                if self._results.is_deleted:
+                    # The session is over.
+                    return
                 await load_schemas(self._who, found)
                 for each in found:
                     if wanted.passes(each):

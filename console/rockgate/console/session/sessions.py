@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -38,8 +37,8 @@ class OpenPage(Protocol):
     def run_javascript(self, code: str) -> Any:
         """Have the browser do something."""
 
-    def delete(self) -> None:
-        """End it: what the browser still sends for it is dropped."""
+    def remove_all_elements(self) -> None:
+        """Take away what it is made of: what the browser still sends for it is dropped."""
 
 
 @dataclass(slots=True)
@@ -66,9 +65,8 @@ class Session:
         if self.pages:
             await asyncio.sleep(RELOAD_S)
         for each in list(self.pages):
-            # The framework may have forgotten it already.
-            with suppress(KeyError):
-                each.delete()
+            # The framework forgets the rest once the browser has gone.
+            each.remove_all_elements()
         self.pages.clear()
         await self.peer.close()
 
