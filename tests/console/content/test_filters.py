@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from rockgate.cli.admin.messages import StoredMessage
@@ -34,14 +36,14 @@ MESSAGE = StoredMessage(
     ],
 )
 def test_a_message_passes_if_all_parts_match(given: dict[str, str], passes: bool) -> None:
-    parts = {"key": "", "header": "", "value": "", "sql": "", **given}
+    parts: dict[str, Any] = {"key": "", "header": "", "value": "", "sql": "", **given}
     assert compiled(**parts).passes(MESSAGE) is passes
 
 
 def test_a_masked_field_cannot_be_guessed() -> None:
     hidden = ("card", "secret")
     for given in ({"value": "4111"}, {"sql": "card = '4111'"}, {"header": "secret=s3"}):
-        parts = {"key": "", "header": "", "value": "", "sql": "", **given}
+        parts: dict[str, Any] = {"key": "", "header": "", "value": "", "sql": "", **given}
         assert compiled(**parts).passes(MESSAGE)
         assert not compiled(**parts, fields=hidden).passes(MESSAGE)
 

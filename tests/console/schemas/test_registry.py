@@ -9,7 +9,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -45,7 +45,7 @@ ANSWERS: dict[str, Any] = {
 class Answering(BaseHTTPRequestHandler):
     """Answers from the table, and counts."""
 
-    asked: list[tuple[str, str | None]]
+    asked: ClassVar[list[tuple[str, str | None]]]
 
     def do_GET(self) -> None:
         type(self).asked.append((self.path, self.headers.get("Authorization")))
@@ -65,11 +65,13 @@ class Answering(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def served() -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
-    handler = type("Handler", (Answering,), {"asked": []})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    class Handler(Answering):
+        asked: ClassVar[list[tuple[str, str | None]]] = []
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"127.0.0.1:{server.server_port}", handler.asked
+    yield f"127.0.0.1:{server.server_port}", Handler.asked
     server.shutdown()
     thread.join()
     server.server_close()

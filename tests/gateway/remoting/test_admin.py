@@ -100,7 +100,7 @@ def test_the_log_is_checked_beside_the_server(broker: Client) -> None:
 
     def is_over() -> bool:
         last.update(told(broker, CHECK, {}))
-        return last["state"] != "running"
+        return bool(last["state"] != "running")
 
     wait_until(is_over, "the check ends")
     assert last["state"] == "done", last

@@ -89,6 +89,7 @@ async def test_messages_are_described_over_many_turns(kind: str) -> None:
         dead_letters=MagicMock(),
         empty=MagicMock(),
         durability=MagicMock(),
+        log_checks=MagicMock(),
     )
     describe = requests.describe_delays if kind == "delays" else requests.describe_halves
     body = json.dumps([str(number) for number in range(COUNT)]).encode()

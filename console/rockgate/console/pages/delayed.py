@@ -150,9 +150,9 @@ def bars_of(overview: Overview, span: Span) -> dict[str, list[tuple[int, int]]]:
         for bucket, count in by_name[name].items():
             rest[bucket] = rest.get(bucket, 0) + count
     # Bars are stacked by their place in the list, so all have the same times.
-    buckets = sorted({bucket for counts in bars.values() for bucket in counts})
+    times = sorted({bucket for counts in bars.values() for bucket in counts})
     return {
-        name: [(bucket * span.bucket_ms, counts.get(bucket, 0)) for bucket in buckets]
+        name: [(bucket * span.bucket_ms, counts.get(bucket, 0)) for bucket in times]
         for name, counts in bars.items()
     }
 
