@@ -286,3 +286,31 @@ def test_without_its_master_a_broker_is_read_from_its_slave_and_no_partition_mov
     )
     assert values_of(kafka, "replicated", 51) == [*values, b"y"]
     assert partitions() == 4
+
+
+def test_who_comes_after_a_dead_gateway_coordinates_its_groups_at_once(
+    masters: TwoMasters, tmp_path: Path
+) -> None:
+    # All gateways of this module are there as well: the dead one's slots may be theirs. So the test
+    # has its own, over slots that no other gateway serves meanwhile.
+    with two_masters() as alone:
+        [first] = fleet(alone.name_server, tmp_path, 1)
+        try:
+            create(first.address, "left", 1)
+            consumer = Consumer({"bootstrap.servers": first.address, "group.id": "left"})
+            consumer.commit(offsets=[TopicPartition("left", 0, 0)], asynchronous=False)
+            consumer.close()
+        finally:
+            first.kill()
+        (tmp_path / "next").mkdir()
+        [second] = fleet(alone.name_server, tmp_path / "next", 1)
+        try:
+            assert second.address != first.address
+            began = time.monotonic()
+            consumer = Consumer({"bootstrap.servers": second.address, "group.id": "left"})
+            consumer.commit(offsets=[TopicPartition("left", 0, 0)], asynchronous=False)
+            consumer.close()
+            # A lock lasts for 60 s.
+            assert time.monotonic() - began < 20
+        finally:
+            second.end()

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.gateway.rocketmq.members.simulated import (
-    LOCK_S,
     Cluster,
     SimBroker,
     SimGateway,
@@ -19,9 +18,7 @@ from tests.gateway.rocketmq.members.simulated import (
 
 from rockgate.gateway.rocketmq.cluster.brokers import QueueName
 from rockgate.gateway.rocketmq.members.gateways import GROUP
-from rockgate.gateway.rocketmq.members.slots import RETRY_S
 from rockgate.gateway.rocketmq.members.terms import FENCE_S, LINGER_S
-from rockgate.protocol.remoting.bodies.queues import MessageQueue
 
 LOOK_S = 0.05
 QUEUES = [QueueName("orders", broker, at) for broker in "ab" for at in range(6)]
@@ -62,8 +59,6 @@ class Observer:
                 self._twice(queue, serving)
             if serving:
                 self._led_at[queue] = now()
-            elif self.is_orphaned(queue):
-                self._led_at[queue] = now() + RETRY_S + ROUND_S
             elif not self.fault_count:
                 since = max(self._led_at.get(queue, 0.0), self.calm_since)
                 self.seen.headless = max(self.seen.headless, now() - since)
@@ -77,19 +72,6 @@ class Observer:
         self.seen.twice[kind] += LOOK_S
         ports = [each.me.port for each in serving]
         self.seen.notes.append(f"{now():.2f} {kind} {queue} at {ports}")
-
-    def is_orphaned(self, queue: QueueName) -> bool:
-        """Whether a slot's lock has a holder that is dead and that its leader has never seen."""
-        lock = MessageQueue(broker_name=queue.broker, queue_id=queue.queue_id, topic=queue.topic)
-        holder, at = self.cluster.brokers[queue.broker].locks.get(lock, ("", 0.0))
-        living = {each.me.client_id: each for each in self.cluster.gateways}
-        if not holder or holder in living or now() - at > LOCK_S:
-            return False
-        # Who is stopped is not asked: it would take that for a moment in which it runs.
-        running = [each for each in living.values() if not each.clock.is_stopped]
-        leaders = [e for e in running if e.member.terms.leader(queue) == e.me.node_id]
-        gone = [each.member.terms.gone(queue.broker) for each in leaders]
-        return all(holder not in [each.client_id for each in known] for known in gone)
 
     def _is_untold(self, gateway: SimGateway, broker: str) -> bool:
         """Whether a gateway missed a packet, and has not turned after a newer list yet."""
@@ -135,8 +117,7 @@ async def _storm(
     await faulty.end()
     await sleep(SETTLE_S + 10.0)
     looking.cancel()
-    queues = [each for each in (*QUEUES, *SLOTS) if not observer.is_orphaned(each)]
-    led = [sum(each.serves(queue) for each in cluster.gateways) for queue in queues]
+    led = [sum(each.serves(queue) for each in cluster.gateways) for queue in (*QUEUES, *SLOTS)]
     assert led == [1] * len(led), f"{len(cluster.gateways)} gateways, led {led}"
 
 

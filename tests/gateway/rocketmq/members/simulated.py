@@ -160,7 +160,7 @@ class SimBroker(Stoppable):
             for each in asked.mq_set:
                 if self.locks.get(each, ("", 0.0))[0] == asked.client_id:
                     del self.locks[each]
-        else:
+        elif code is not RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP:
             raise AssertionError(code)
         return Command(
             ResponseCode.SUCCESS, body=b"" if answer is None else javajson.encode(answer)
@@ -385,6 +385,17 @@ class SimGateway:
         await sleep(self.cluster.latency())
         found = self.cluster.values.get(f"{namespace}/{key}")
         return [] if found is None else [found]
+
+    async def namespace(self, namespace: str) -> dict[str, str]:
+        await self._running()
+        await sleep(self.cluster.latency())
+        prefix = f"{namespace}/"
+        return {k.removeprefix(prefix): v for k, v in self.cluster.values.items() if prefix in k}
+
+    async def remove_value(self, namespace: str, key: str) -> None:
+        await self._running()
+        await sleep(self.cluster.latency())
+        self.cluster.values.pop(f"{namespace}/{key}", None)
 
     async def put_value(self, namespace: str, key: str, value: str) -> None:
         await self._running()

@@ -13,6 +13,7 @@ from tests.sdk.memorynet import run
 from rockgate.gateway.rocketmq.cluster.brokers import QueueName
 from rockgate.gateway.rocketmq.members import membership, slots, terms
 from rockgate.gateway.rocketmq.members.gateways import Gateway
+from rockgate.gateway.rocketmq.members.roster import Roster
 from rockgate.gateway.rocketmq.members.terms import LeaderTerms
 
 pytestmark = pytest.mark.long
@@ -80,6 +81,17 @@ def quiet_return(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(membership._Rounds, "leave", stays)
 
 
+def no_roster(patch: pytest.MonkeyPatch) -> None:
+    """Only who was listed is known: a lock of another waits for its end."""
+
+    async def nothing(self: Roster) -> bool:
+        await asyncio.sleep(0)
+        return False
+
+    patch.setattr(Roster, "has_more", nothing)
+    patch.setattr(Roster, "look", nothing)
+
+
 MUTANTS: list[Patch] = [
     no_wait,
     long_lingering,
@@ -91,6 +103,7 @@ MUTANTS: list[Patch] = [
     no_lock,
     any_view,
     quiet_return,
+    no_roster,
 ]
 
 

@@ -17,15 +17,16 @@ import msgspec
 
 from rockgate.gateway.rocketmq.cluster.brokers import PullAnswer, QueueName
 from rockgate.gateway.rocketmq.cluster.errors import BrokerLost
-from rockgate.protocol.remoting import headers
+from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.nameserver import RouteData
-from rockgate.protocol.remoting.bodies.topics import TopicList
+from rockgate.protocol.remoting.bodies.topics import KeyValues, TopicList
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
 from rockgate.protocol.remoting.command import Buffer, Command
 from rockgate.protocol.remoting.connection import Write
 from rockgate.protocol.remoting.errors import MalformedRequest
 from rockgate.protocol.remoting.headers.nameserver import (
     KvHeader,
+    NamespaceHeader,
     PutKvHeader,
     RouteHeader,
     ValueAnswer,
@@ -41,6 +42,8 @@ FRAME_BYTES_MAX: Final = 64 << 20
 """Largest answer: a pull of a broker whose limits were lifted."""
 SEND_S: Final = 60.0
 """How long an answer may take while the broker answers others: clients get an error before."""
+VALUES_BYTES_MAX: Final = 1 << 20
+"""Largest list of values of a namespace."""
 HEADS_MAX: Final = 10_000
 """Queues whose send header is cached; beyond that the cache starts over."""
 
@@ -77,11 +80,6 @@ class ClusterClient:
     async def close(self) -> None:
         """Close all connections."""
         await self._client.close()
-
-    def watch(self, *, on_lost: Callable[[str], None], on_members: Callable[[str], None]) -> None:
-        """Call with the name of each broker whose master's connection is lost, or that moved, and
-        of each that says that the members of a group have changed."""
-        self._on_lost, self._on_members = on_lost, on_members
 
     @property
     def masters(self) -> list[str]:
@@ -211,6 +209,22 @@ class ClusterClient:
                     continue
                 if value:
                     found.append(value)
+        return found
+
+    async def namespace(self, namespace: str) -> dict[str, str]:
+        """All values of a namespace that any name server has; BrokerLost if none answers."""
+        code, fields = RequestCode.GET_KVLIST_BY_NAMESPACE, NamespaceHeader(namespace=namespace)
+        try:
+            answers = await self._client.name_servers.ask_each(code, headers.write(fields))
+        except SdkError as failed:
+            raise BrokerLost(str(failed)) from failed
+        found: dict[str, str] = {}
+        for answer in answers:
+            if answer.code == ResponseCode.SUCCESS and len(answer.body) <= VALUES_BYTES_MAX:
+                try:
+                    found |= javajson.decode(answer.body, KeyValues, "219").table
+                except MalformedRequest:
+                    continue
         return found
 
     async def put_value(self, namespace: str, key: str, value: str) -> None:

@@ -18,6 +18,7 @@ from rockgate.gateway.rocketmq.cluster.errors import BrokerError
 from rockgate.gateway.rocketmq.members.gateways import Gateway
 from rockgate.gateway.rocketmq.members.locks import BrokerLocks
 from rockgate.gateway.rocketmq.members.membership import Masters, Membership
+from rockgate.gateway.rocketmq.members.roster import Roster, RosterValues
 from rockgate.gateway.rocketmq.members.slots import Slots
 from rockgate.gateway.rocketmq.members.tables import NameServers, TableLocks, slot_table
 from rockgate.gateway.rocketmq.members.terms import WAIT_S, LeaderTerms
@@ -27,7 +28,7 @@ JOIN_S: Final = 5.0
 log = logging.getLogger(__name__)
 
 
-class MemberCluster(Masters, NameServers, Protocol):
+class MemberCluster(Masters, NameServers, RosterValues, Protocol):
     """What a gateway asks of brokers and name servers to be one among others."""
 
 
@@ -48,14 +49,17 @@ class ClusterMember:
         self._clock = clock
         self._fixed = tuple(fixed)
         self.terms = LeaderTerms(me.node_id, clock, on_stop=self._stopped)
-        locks = BrokerLocks(me, cluster)
+        self.roster = Roster(me, cluster, self.terms, clock)
+        locks = BrokerLocks(me, cluster, self.terms, self.roster)
         self.slots = Slots(self.terms, locks, clock)
-        self.table_locks = TableLocks(locks, self.slots, self.terms, clock)
+        self.table_locks = TableLocks(locks, self.slots, clock)
         self.membership = Membership(me, cluster, self.terms, clock)
         self._finding: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
 
     async def join(self) -> None:
         """Join at the masters that are there, and wait until what is led here may be served."""
+        await self.roster.enter()
         await self.membership.join(JOIN_S)
         await self._find_slots()
         over = asyncio.Event()
@@ -68,14 +72,18 @@ class ClusterMember:
         self.slots.refresh()
         if not self.slots.is_known and (self._finding is None or self._finding.done()):
             self._finding = asyncio.get_running_loop().create_task(self._find_slots())
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self.roster.look())
 
     async def leave(self) -> None:
         """Serve nothing more, free all locks and leave the group: others take over at once."""
-        if self._finding is not None:
-            self._finding.cancel()
+        for task in (self._finding, self._looking):
+            if task is not None:
+                task.cancel()
         self.terms.close()
         await self.slots.close()
         await self.membership.leave()
+        await self.roster.leave()
 
     # Private
 

@@ -2,18 +2,20 @@
 
 A lock is a message queue of the gateways' group. Brokers do not say who holds one, and unlock in
 the name of any client that is given: so a successor frees what a gateway held that the same broker
-no longer lists.
+no longer lists. The roster has the names of those that it has never seen.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Final
 
 from rockgate.gateway.rocketmq.cluster.brokers import Brokers, QueueName, checked
 from rockgate.gateway.rocketmq.cluster.errors import BrokerLost
 from rockgate.gateway.rocketmq.members.gateways import GROUP, Gateway
+from rockgate.gateway.rocketmq.members.roster import Roster
+from rockgate.gateway.rocketmq.members.terms import LeaderTerms
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.queues import LockBody, LockedBody, MessageQueue
 from rockgate.protocol.remoting.codes import RequestCode
@@ -31,9 +33,11 @@ log = logging.getLogger(__name__)
 class BrokerLocks:
     """The locks of one gateway."""
 
-    def __init__(self, me: Gateway, brokers: Brokers) -> None:
+    def __init__(self, me: Gateway, brokers: Brokers, terms: LeaderTerms, roster: Roster) -> None:
         self._me = me
         self._brokers = brokers
+        self._terms = terms
+        self._roster = roster
 
     async def lock(self, broker: str, queues: Collection[QueueName]) -> set[QueueName]:
         """Lock queues or renew their locks; those that are held now. BrokerError on failure."""
@@ -60,20 +64,27 @@ class BrokerLocks:
         code = RequestCode.UNLOCK_BATCH_MQ
         checked(await self._brokers.ask(broker, code, None, body, timeout_s=ANSWER_S))
 
-    async def take_over(
-        self, broker: str, queues: Collection[QueueName], gone: Sequence[Gateway]
-    ) -> set[QueueName]:
+    async def take_over(self, broker: str, queues: Collection[QueueName]) -> set[QueueName]:
         """Lock queues, also those that gateways hold whom the broker no longer lists."""
         held = await self.lock(broker, queues)
         left = set(queues) - held
-        if left and gone:
-            for each in gone:
-                await self.unlock(broker, left, each)
-            more = await self.lock(broker, left)
-            if more:
-                log.info("freed %d locks at broker %s of gateways that are gone", len(more), broker)
-            held |= more
+        if left:
+            held |= await self._free(broker, left)
+            left -= held
+        if left and await self._roster.has_more():
+            held |= await self._free(broker, left)
         return held
+
+    async def _free(self, broker: str, queues: set[QueueName]) -> set[QueueName]:
+        gone = self._terms.gone(broker)
+        if not gone:
+            return set()
+        for each in gone:
+            await self.unlock(broker, queues, each)
+        freed = await self.lock(broker, queues)
+        if freed:
+            log.info("freed %d locks at broker %s of gateways that are gone", len(freed), broker)
+        return freed
 
 
 def _body(holder: Gateway, queues: Collection[QueueName]) -> LockBody:

@@ -154,7 +154,7 @@ class Slots:
         if missing:
             now = self._clock.time()
             try:
-                taken = await self._locks.take_over(broker, missing, self._terms.gone(broker))
+                taken = await self._locks.take_over(broker, missing)
             except BrokerError:
                 # The broker may give them yet, and would keep them for a minute.
                 freed.update(missing)

@@ -19,7 +19,6 @@ from rockgate.gateway.rocketmq.cluster.errors import BrokerLost
 from rockgate.gateway.rocketmq.members.gateways import GROUP
 from rockgate.gateway.rocketmq.members.locks import BrokerLocks
 from rockgate.gateway.rocketmq.members.slots import SLOT_COUNT, Slots
-from rockgate.gateway.rocketmq.members.terms import LeaderTerms
 from rockgate.gateway.rocketmq.topics.partitions import PartitionTable, is_broker
 from rockgate.gateway.rocketmq.topics.written import NAMESPACE, longest
 
@@ -51,10 +50,9 @@ class NameServers(Protocol):
 class TableLocks:
     """Locks of topics' tables."""
 
-    def __init__(self, locks: BrokerLocks, slots: Slots, terms: LeaderTerms, clock: Clock) -> None:
+    def __init__(self, locks: BrokerLocks, slots: Slots, clock: Clock) -> None:
         self._locks = locks
         self._slots = slots
-        self._terms = terms
         self._clock = clock
 
     @asynccontextmanager
@@ -71,7 +69,7 @@ class TableLocks:
         """Hold a lock at a broker."""
         lock = {QueueName(name, broker, LOCK_QUEUE_ID)}
         for _ in range(TRIES):
-            if await self._locks.take_over(broker, lock, self._terms.gone(broker)):
+            if await self._locks.take_over(broker, lock):
                 break
             await _pause(self._clock, TRY_S)
         else:

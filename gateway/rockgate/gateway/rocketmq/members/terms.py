@@ -95,7 +95,7 @@ class LeaderTerms:
         self._on_stop = on_stop
         self._views: dict[str, _View] = {}
         self._known: dict[Gateway, None] = {}
-        """Every gateway that any broker has listed; the oldest is forgotten."""
+        """Every gateway that any broker has listed or that is written; the oldest is forgotten."""
         self._terms: dict[str, dict[QueueName, _Term]] = {}
         self._count = 0
         self._watchers: list[LeadershipWatcher] = []
@@ -152,7 +152,18 @@ class LeaderTerms:
         listed = self.gateways(broker)
         return [each for each in self._known if each not in listed] if listed else []
 
+    @property
+    def known_count(self) -> int:
+        """How many gateways were ever listed or written down."""
+        return len(self._known)
+
     # Views
+
+    def know(self, gateways: Iterable[Gateway]) -> None:
+        """These are or were there: what was listed before them stays the newest."""
+        for each in gateways:
+            if each not in self._known and len(self._known) < KNOWN_MAX:
+                self._known[each] = None
 
     def seen(self, broker: str, gateways: Iterable[Gateway], confirmed_at: float) -> None:
         """A broker lists these; it took a heartbeat that was sent at `confirmed_at`."""
@@ -167,7 +178,7 @@ class LeaderTerms:
         if known is not None and known.gateways == found:
             known.confirmed_at = max(known.confirmed_at, confirmed_at)
             return
-        self._know(found)
+        self._remember(found)
         names = " ".join(each.client_id for each in found)
         log.info("broker %s lists gateways %s", broker, names)
         view = self._views[broker] = _View(found, now)
@@ -198,7 +209,7 @@ class LeaderTerms:
 
     # Private
 
-    def _know(self, gateways: Iterable[Gateway]) -> None:
+    def _remember(self, gateways: Iterable[Gateway]) -> None:
         for each in gateways:
             self._known.pop(each, None)
             self._known[each] = None
