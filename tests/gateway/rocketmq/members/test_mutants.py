@@ -11,8 +11,9 @@ from tests.gateway.rocketmq.members.test_simulation import FAULTS
 from tests.sdk.memorynet import run
 
 from rockgate.gateway.rocketmq.cluster.brokers import QueueName
-from rockgate.gateway.rocketmq.members import membership, slots, terms
+from rockgate.gateway.rocketmq.members import listing, membership, slots, terms
 from rockgate.gateway.rocketmq.members.gateways import Gateway
+from rockgate.gateway.rocketmq.members.locks import BrokerLocks
 from rockgate.gateway.rocketmq.members.roster import Roster
 from rockgate.gateway.rocketmq.members.terms import LeaderTerms
 
@@ -41,15 +42,15 @@ def no_jump(patch: pytest.MonkeyPatch) -> None:
 
 
 def hasty_silence(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(membership, "SILENT_MS", 3_100)
+    patch.setattr(listing, "SILENT_MS", 3_100)
 
 
 def no_silence(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(membership, "SILENT_MS", 1 << 60)
+    patch.setattr(listing, "SILENT_MS", 1 << 60)
 
 
 def free_locks_of_all(patch: pytest.MonkeyPatch) -> None:
-    def everybody(self: LeaderTerms, broker: str) -> list[Gateway]:
+    def everybody(self: LeaderTerms, listed: object) -> list[Gateway]:
         return list(self._known)
 
     patch.setattr(LeaderTerms, "gone", everybody)
@@ -81,6 +82,18 @@ def quiet_return(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(membership._Rounds, "leave", stays)
 
 
+def gone_by_the_view(patch: pytest.MonkeyPatch) -> None:
+    """Who is gone is told by the last view, which may lack who joined since."""
+
+    async def free(self: BrokerLocks, broker: str, queues: set[QueueName]) -> set[QueueName]:
+        listed = self._terms.gateways(broker)
+        for each in self._terms.gone(listed) if listed else []:
+            await self.unlock(broker, queues, each)
+        return await self.lock(broker, queues)
+
+    patch.setattr(BrokerLocks, "_free", free)
+
+
 def no_roster(patch: pytest.MonkeyPatch) -> None:
     """Only who was listed is known: a lock of another waits for its end."""
 
@@ -103,6 +116,7 @@ MUTANTS: list[Patch] = [
     no_lock,
     any_view,
     quiet_return,
+    gone_by_the_view,
     no_roster,
 ]
 

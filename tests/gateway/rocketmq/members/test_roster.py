@@ -64,16 +64,9 @@ class One:
 
 def test_who_is_written_and_not_listed_is_gone() -> None:
     one = One(DEAD)
-    assert one.terms.gone("a") == []
+    assert one.terms.gone([ME]) == []
     assert run(one.roster.has_more())
-    assert one.terms.gone("a") == [DEAD]
-
-
-def test_nobody_is_gone_while_the_broker_is_lost() -> None:
-    one = One(DEAD)
-    run(one.roster.has_more())
-    one.terms.lost("a", "test")
-    assert one.terms.gone("a") == []
+    assert one.terms.gone([ME]) == [DEAD]
 
 
 def test_the_roster_is_read_once_in_a_while() -> None:
@@ -128,4 +121,4 @@ def test_what_is_no_gateway_is_ignored(name: str) -> None:
     one = One(DEAD)
     one.names.table[name] = "1"
     assert run(one.roster.has_more())
-    assert one.terms.gone("a") == [DEAD]
+    assert one.terms.gone([ME]) == [DEAD]

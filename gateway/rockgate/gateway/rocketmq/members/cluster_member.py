@@ -50,7 +50,7 @@ class ClusterMember:
         self._fixed = tuple(fixed)
         self.terms = LeaderTerms(me.node_id, clock, on_stop=self._stopped)
         self.roster = Roster(me, cluster, self.terms, clock)
-        locks = BrokerLocks(me, cluster, self.terms, self.roster)
+        locks = BrokerLocks(me, cluster, self.terms, self.roster, clock)
         self.slots = Slots(self.terms, locks, clock)
         self.table_locks = TableLocks(locks, self.slots, clock)
         self.membership = Membership(me, cluster, self.terms, clock)
@@ -81,9 +81,10 @@ class ClusterMember:
             if task is not None:
                 task.cancel()
         self.terms.close()
-        await self.slots.close()
+        are_free = await self.slots.close()
         await self.membership.leave()
-        await self.roster.leave()
+        if are_free:
+            await self.roster.leave()
 
     # Private
 

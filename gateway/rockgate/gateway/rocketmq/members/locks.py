@@ -11,9 +11,11 @@ import logging
 from collections.abc import Collection
 from typing import Final
 
+from rockgate.gateway.net.clock import Clock
 from rockgate.gateway.rocketmq.cluster.brokers import Brokers, QueueName, checked
 from rockgate.gateway.rocketmq.cluster.errors import BrokerLost
 from rockgate.gateway.rocketmq.members.gateways import GROUP, Gateway
+from rockgate.gateway.rocketmq.members.listing import Listing
 from rockgate.gateway.rocketmq.members.roster import Roster
 from rockgate.gateway.rocketmq.members.terms import LeaderTerms
 from rockgate.protocol.remoting import javajson
@@ -25,6 +27,8 @@ LOCK_S: Final = 60.0
 """How long brokers keep a lock that is not renewed."""
 RENEW_S: Final = 20.0
 ANSWER_S: Final = 4.0
+FRESH_S: Final = 0.5
+"""How old a broker's list may be when a lock is freed: who joins waits for longer (`WAIT_S`)."""
 SIZE_MAX: Final = 4 << 20
 
 log = logging.getLogger(__name__)
@@ -33,11 +37,15 @@ log = logging.getLogger(__name__)
 class BrokerLocks:
     """The locks of one gateway."""
 
-    def __init__(self, me: Gateway, brokers: Brokers, terms: LeaderTerms, roster: Roster) -> None:
+    def __init__(
+        self, me: Gateway, brokers: Brokers, terms: LeaderTerms, roster: Roster, clock: Clock
+    ) -> None:
         self._me = me
         self._brokers = brokers
         self._terms = terms
         self._roster = roster
+        self._clock = clock
+        self._listing = Listing(me, brokers)
 
     async def lock(self, broker: str, queues: Collection[QueueName]) -> set[QueueName]:
         """Lock queues or renew their locks; those that are held now. BrokerError on failure."""
@@ -76,10 +84,18 @@ class BrokerLocks:
         return held
 
     async def _free(self, broker: str, queues: set[QueueName]) -> set[QueueName]:
-        gone = self._terms.gone(broker)
+        # Not by the view: who joined a moment ago may hold a lock, and word of it may be lost.
+        asked_at = self._clock.time()
+        try:
+            listed = await self._listing.gateways(broker)
+        except MalformedRequest as wrong:
+            raise BrokerLost(f"cannot decode the answer: {wrong.reason}") from None
+        gone = self._terms.gone(listed) if self._me in listed else []
         if not gone:
             return set()
         for each in gone:
+            if self._clock.time() - asked_at > FRESH_S:
+                break
             await self.unlock(broker, queues, each)
         freed = await self.lock(broker, queues)
         if freed:

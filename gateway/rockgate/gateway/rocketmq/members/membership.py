@@ -20,21 +20,20 @@ from typing import Final, Protocol
 from rockgate.gateway.net.clock import Clock
 from rockgate.gateway.rocketmq.cluster.brokers import Brokers, checked
 from rockgate.gateway.rocketmq.cluster.errors import BrokerError
-from rockgate.gateway.rocketmq.members.gateways import GROUP, Gateway, gateways_of
+from rockgate.gateway.rocketmq.members.gateways import GROUP, Gateway
+from rockgate.gateway.rocketmq.members.listing import Listing
 from rockgate.gateway.rocketmq.members.terms import LeaderTerms
 from rockgate.protocol.remoting import javajson
 from rockgate.protocol.remoting.bodies.clients import (
     ConsumerData,
-    ConsumerIds,
     HeartbeatBody,
     ProducerData,
-    ProducerTable,
     SubscriptionGroupConfig,
 )
-from rockgate.protocol.remoting.codes import RequestCode, ResponseCode
+from rockgate.protocol.remoting.codes import RequestCode
 from rockgate.protocol.remoting.command import Command
 from rockgate.protocol.remoting.errors import MalformedRequest
-from rockgate.protocol.remoting.headers.clients import ConsumerGroupHeader, UnregisterClientHeader
+from rockgate.protocol.remoting.headers.clients import UnregisterClientHeader
 
 BEAT_S: Final = 3.0
 ANSWER_S: Final = 4.0
@@ -42,10 +41,6 @@ AGAIN_S: Final = 0.5
 """How soon a round that failed is tried again."""
 PAUSE_S: Final = 0.02
 """Between rounds, however often members change."""
-SILENT_MS: Final = 10_000
-"""Who was not heard for this long is silent; its own view is void before that (`FENCE_S`)."""
-LIST_SIZE_MAX: Final = 1 << 20
-TABLE_SIZE_MAX: Final = 32 << 20
 
 log = logging.getLogger(__name__)
 
@@ -118,6 +113,7 @@ class _Rounds:
         self._broker = broker
         self._me = me
         self._brokers = brokers
+        self._listing = Listing(me, brokers)
         self._terms = terms
         self._clock = clock
         self._body = javajson.encode(_heartbeat(me))
@@ -160,42 +156,14 @@ class _Rounds:
             await self.leave()
         sent_at = self._clock.time()
         checked(await self._ask(RequestCode.HEART_BEAT, self._body))
-        listed = await self._listed()
-        if self._me.client_id not in listed:
+        listed = await self._listing.gateways(self._broker)
+        if self._me not in listed:
             # A broker that does not create groups by itself takes no member of an unknown one.
             body = javajson.encode(SubscriptionGroupConfig(group_name=GROUP))
             checked(await self._ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body))
             checked(await self._ask(RequestCode.HEART_BEAT, self._body))
-            listed = await self._listed()
-        if len(listed) > 1:
-            silent = await self._silent()
-            listed = [each for each in listed if each not in silent]
-        self._terms.seen(self._broker, gateways_of(listed), sent_at)
-
-    async def _listed(self) -> list[str]:
-        header = ConsumerGroupHeader(consumer_group=GROUP)
-        code = RequestCode.GET_CONSUMER_LIST_BY_GROUP
-        answer = await self._brokers.ask(self._broker, code, header, timeout_s=ANSWER_S)
-        if answer.code != ResponseCode.SUCCESS:
-            # So brokers answer for a group without members.
-            return []
-        found = javajson.decode(answer.body, ConsumerIds, "38", size_max=LIST_SIZE_MAX)
-        return found.consumer_id_list
-
-    async def _silent(self) -> set[str]:
-        """The members that the broker has not heard for long, by its own clock."""
-        answer = await self._ask(RequestCode.GET_ALL_PRODUCER_INFO)
-        if answer.code != ResponseCode.SUCCESS:
-            return set()
-        table = javajson.decode(answer.body, ProducerTable, "328", size_max=TABLE_SIZE_MAX)
-        heard: dict[str, int] = {}
-        for each in table.data.get(GROUP, ()):
-            at_ms = each.last_update_timestamp
-            heard[each.client_id] = max(at_ms, heard.get(each.client_id, at_ms))
-        now_ms = heard.get(self._me.client_id)
-        if now_ms is None:
-            return set()
-        return {each for each, at_ms in heard.items() if now_ms - at_ms > SILENT_MS}
+            listed = await self._listing.gateways(self._broker)
+        self._terms.seen(self._broker, listed, sent_at)
 
     async def _ask(self, code: RequestCode, body: bytes = b"") -> Command:
         return await self._brokers.ask(self._broker, code, None, body, timeout_s=ANSWER_S)

@@ -116,13 +116,13 @@ class Slots:
         if queue.topic == GROUP and self._give_up(queue.queue_id):
             self._wake(queue.broker)
 
-    async def close(self) -> None:
-        """Give up all slots and free their locks."""
+    async def close(self) -> bool:
+        """Give up all slots and free their locks; whether all are free."""
         for worker in self._workers.values():
             worker.task.cancel()
         for slot in list(self._held):
             self._give_up(slot)
-        await asyncio.gather(*(each.free() for each in self._workers.values()))
+        return all(await asyncio.gather(*(each.free() for each in self._workers.values())))
 
     # What a worker does
 
@@ -208,12 +208,13 @@ class _Worker:
         self.wake = asyncio.Event()
         self.task = asyncio.get_running_loop().create_task(self._run())
 
-    async def free(self) -> None:
-        """Free what was given up."""
+    async def free(self) -> bool:
+        """Free what was given up; whether that was possible."""
         try:
             await self._slots.work(self._broker, self.freed)
         except BrokerError as failed:
             log.info("locks at broker %s are not freed: %s", self._broker, failed)
+        return not self.freed
 
     async def _run(self) -> None:
         while True:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from rockgate.gateway.net.clock import Clock
@@ -147,10 +147,9 @@ class LeaderTerms:
         """The gateways that any broker lists, sorted."""
         return sorted({each for broker in list(self._views) for each in self.gateways(broker)})
 
-    def gone(self, broker: str) -> list[Gateway]:
-        """The gateways that were there and that a broker does not list now; none if it is lost."""
-        listed = self.gateways(broker)
-        return [each for each in self._known if each not in listed] if listed else []
+    def gone(self, listed: Collection[Gateway]) -> list[Gateway]:
+        """The gateways that were there and that are not among those that a broker lists."""
+        return [each for each in self._known if each not in listed]
 
     @property
     def known_count(self) -> int:
