@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 from bench.peers.ports import free_ports
@@ -31,6 +32,7 @@ class GatewayProcess:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "rockgate.cli", "gateway", "--kafka", self.address]
+        command += ["--http", f"{HOST}:0"]
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 [*command, "--name-servers", self._name_server, "--log-level", "info"],
@@ -75,6 +77,16 @@ class GatewayProcess:
     @property
     def log(self) -> str:
         return self._log.read_text()
+
+    def metrics(self, *names: str) -> str:
+        """The lines of `/metrics` that begin with these names."""
+        address = self.log.rpartition(" http=")[2].split()[0]
+        try:
+            with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+                lines = answer.read().decode().splitlines()
+        except OSError as failed:
+            return str(failed)
+        return "\n".join(each for each in lines if each.startswith(names))
 
 
 def fleet(name_server: str, directory: Path, count: int) -> list[GatewayProcess]:

@@ -92,20 +92,30 @@ class Chaos:
         try:
             wait_until(went_on, "all writers continue")
         except AssertionError as late:
-            lagging = [
-                f"writer {each.number} partition {partition}"
-                for each in self._writers
-                for partition, times in list(each.known.times.items())
-                if times[-1] <= since
-            ]
-            logs = "\n".join(each.log[-3000:] for each in self._gateways)
-            raise AssertionError(f"{late}; {dict(self.counts)}; {lagging}\n{logs}") from None
+            raise AssertionError(f"{late}; {self._why(since)}") from None
         firsts = [
             min(at for at in times if at > since)
             for each in self._writers
             for times in _times(each)
         ]
         return max(firsts) - since
+
+    def _why(self, since: float) -> str:
+        """What is known of those who do not continue."""
+        lagging = [
+            (each, partition)
+            for each in self._writers
+            for partition, times in list(each.known.times.items())
+            if times[-1] <= since
+        ]
+        names = [f"writer {each.number} partition {partition}" for each, partition in lagging]
+        states = [writer.state_of(partition) for writer, partition in lagging[:3]]
+        logs = [each.log[-3000:] for each in self._gateways]
+        counted = [
+            f"{each.address}\n{each.metrics('rockgate_kafka_errors', 'rockgate_cluster_errors')}"
+            for each in self._gateways
+        ]
+        return "\n".join([f"{dict(self.counts)}; {names}", *states, *counted, *logs])
 
     def _gateway(self) -> GatewayProcess:
         return self._random.choice(self._gateways)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -26,7 +28,10 @@ KEY_COUNT = 24
 PAUSE_S = 0.01
 TIMEOUT_MS = 180_000
 FLUSH_S = 0.5
-QUIET = 0
+QUIET, DEBUG = 0, 7
+STATISTICS_MS = 2_000
+LINES_MAX = 20_000
+"""What librdkafka last said, of all partitions: half a minute of it."""
 
 Place = tuple[int, int]
 
@@ -47,6 +52,17 @@ class Acknowledged:
     """Why it cannot continue, if so."""
 
 
+class LastLines(logging.Handler):
+    """The last lines of one producer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: deque[str] = deque(maxlen=LINES_MAX)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(f"{time.strftime('%H:%M:%S', time.gmtime(record.created))} {record.msg}")
+
+
 class KafkaWriter(threading.Thread):
     """An idempotent producer: values `p<number>-<n>` with one of 24 keys."""
 
@@ -57,13 +73,21 @@ class KafkaWriter(threading.Thread):
         self.is_over = threading.Event()
         self._is_abandoned = threading.Event()
         self._topic = topic
+        self._statistics = "{}"
+        self._lines = LastLines()
+        logger = logging.Logger(f"writer-{number}", logging.DEBUG)
+        logger.addHandler(self._lines)
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
                 "enable.idempotence": True,
                 "linger.ms": 5,
                 "message.timeout.ms": TIMEOUT_MS,
-                "log_level": QUIET,
+                "log_level": DEBUG,
+                "debug": "eos,msg,topic",
+                "logger": logger,
+                "statistics.interval.ms": STATISTICS_MS,
+                "stats_cb": self._counted,
                 "error_cb": self._failed,
             }
         )
@@ -84,10 +108,21 @@ class KafkaWriter(threading.Thread):
             if self._is_abandoned.is_set() or self.known.fatal:
                 self._producer.purge()
 
+    def state_of(self, partition: int) -> str:
+        """What librdkafka knows of a partition, and what it last said of it."""
+        topics = json.loads(self._statistics).get("topics", {})
+        known = topics.get(self._topic, {}).get("partitions", {}).get(str(partition))
+        mark = f"{self._topic} [{partition}]"
+        lines = [each for each in list(self._lines.lines) if mark in each]
+        return "\n".join([json.dumps(known), *lines[-60:]])
+
     def abandon(self) -> None:
         """Have it end soon, whatever is not confirmed."""
         self._is_abandoned.set()
         self.is_over.set()
+
+    def _counted(self, statistics: str) -> None:
+        self._statistics = statistics
 
     def _failed(self, error: KafkaError) -> None:
         if error.fatal():
