@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 from bench import (
+    cluster,
     codec,
     delay,
     gateways,
@@ -29,6 +30,7 @@ from bench.store import compaction
 from bench.store import report as store
 
 BENCHMARKS: dict[str, Callable[[], Report]] = {
+    "cluster": cluster.run,
     "codec": codec.run,
     "compaction": compaction.run,
     "delay": delay.run,

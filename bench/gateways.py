@@ -93,6 +93,15 @@ class Gateway:
         """Have it hand over and end."""
         self._daemon.stop()
 
+    def kill(self) -> None:
+        """End it at once."""
+        self._daemon.kill()
+
+    def end(self) -> None:
+        """End it, if it runs."""
+        if self._daemon.pid is not None:
+            self._daemon.kill()
+
 
 @contextlib.contextmanager
 def behind(name: str) -> Iterator[Behind]:
