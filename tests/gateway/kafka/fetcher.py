@@ -9,6 +9,7 @@ from itertools import count
 from tests.gateway.kafka.world import KafkaWorld, call
 from tests.store.journals import MemoryJournal
 
+from rockgate.gateway.kafka.fetch.finder import Finder
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.handlers import fetch
 from rockgate.gateway.kafka.handlers.fetch import Fetch, Fetched
@@ -79,8 +80,7 @@ class Fetcher:
             new_id=lambda: next(ids),
         )
         self.handler = Fetch(
-            topics=world.store.topics,
-            queues=world.store.queues,
+            finder=Finder(world.store.topics, world.store.queues),
             poll_registry=world.poll_registry,
             sessions=self.sessions,
             reader=world.partitions,

@@ -28,6 +28,7 @@ from rockgate.gateway.kafka.configs.stored import ResourceConfigs
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
 from rockgate.gateway.kafka.features.levels import FeatureLevels
 from rockgate.gateway.kafka.fetch.converted_batches import ConvertedBatches
+from rockgate.gateway.kafka.fetch.finder import Finder
 from rockgate.gateway.kafka.fetch.leader_epochs import LeaderEpochs
 from rockgate.gateway.kafka.fetch.partitions import PartitionReader
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
@@ -217,8 +218,7 @@ def fetch(services: Services) -> Fetch:
     """Create Fetch with its sessions."""
     config, reading = services.kafka_config, services.reading
     return Fetch(
-        topics=services.store.topics,
-        queues=services.store.queues,
+        finder=Finder(services.store.topics, services.store.queues),
         poll_registry=services.poll_registry,
         sessions=FetchSessions(
             services.poll_registry,

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from rockgate.gateway.kafka.fetch.session import WantedTopic
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import TopicLookup
+
+
+class QueueFinder(Protocol):
+    """Finds the queues of topics: the store's, or those of a cluster's brokers."""
+
+    def queues(self, wanted: WantedTopic, by_id: bool) -> Sequence[Any] | ErrorCode:
+        """Return a topic's queues, or why they cannot be read."""
 
 
 class Finder:

@@ -21,10 +21,10 @@ with this request, and their records are slices that stay where they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final, Protocol
 
 from rockgate.gateway.kafka.fetch.converted_batches import ConvertedBatches
-from rockgate.gateway.kafka.fetch.finder import Finder, Reading
+from rockgate.gateway.kafka.fetch.finder import QueueFinder, Reading
 from rockgate.gateway.kafka.fetch.leader_epochs import EpochEnd, LeaderEpochs
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.request.errors import code_of
@@ -74,6 +74,21 @@ DIVERGING_FIELD: Final = 8
 
 
 # One partition
+
+
+class ReadsPartitions(Protocol):
+    """Reads partitions: of the store, or of a cluster's brokers."""
+
+    def read(
+        self,
+        queue: Any,
+        asked: FetchPartition,
+        size_max: int,
+        at_least_one: bool,
+        is_committed: bool,
+        cold: list[Place] | None,
+    ) -> Read:
+        """Read from the requested offset; errors are in the response."""
 
 
 class PartitionReader:
@@ -220,8 +235,8 @@ class Collector:
     def __init__(
         self,
         session: FetchSession,
-        finder: Finder,
-        reader: PartitionReader,
+        finder: QueueFinder,
+        reader: ReadsPartitions,
         reading: Reading | None = None,
     ) -> None:
         """`reading` is None where nothing is authorized."""
@@ -279,7 +294,7 @@ class Collector:
         session, found, reading = self.session, self.found, self._reading
         read, cold, is_committed = self._reader.read, self.cold, self.is_committed
         topic: WantedTopic | None = None
-        queues: Sequence[Queue] | ErrorCode = []
+        queues: Sequence[Any] | ErrorCode = []
         for wanted in partitions:
             before = self._drop(wanted) if wanted in found else None
             left = self._max_bytes - self._size if self._batch_count < BATCHES_MAX else 0
@@ -341,7 +356,7 @@ class Collector:
             self._is_urgent = True
 
     def _add_unknown(
-        self, wanted: Wanted, queues: Sequence[Queue] | ErrorCode, before: Finding | None
+        self, wanted: Wanted, queues: Sequence[Any] | ErrorCode, before: Finding | None
     ) -> None:
         code = self._code_of(wanted, queues)
         self.session.bind(wanted, None)
@@ -354,7 +369,7 @@ class Collector:
         fetched = FetchedPartition(wanted.asked.partition, code, aborted=aborted)
         self._add(wanted, (fetched, 0, 0, 0, is_unknown))
 
-    def _code_of(self, wanted: Wanted, queues: Sequence[Queue] | ErrorCode) -> ErrorCode:
+    def _code_of(self, wanted: Wanted, queues: Sequence[Any] | ErrorCode) -> ErrorCode:
         """Return why there is no such partition.
 
         Of an id that was deleted before the partition was requested nothing is known, whatever name

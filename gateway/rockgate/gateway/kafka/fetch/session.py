@@ -16,16 +16,25 @@ a hundred thousand of them are freed at once, without waiting for the garbage co
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 from weakref import ReferenceType, ref
 
 from rockgate.gateway.kafka.request import names
-from rockgate.gateway.storage.long_poll import Poll, PollRegistry
+from rockgate.gateway.storage.long_poll import Poll, Watcher
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition
 from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
-from rockgate.store.api.queues import Queue
 
 UNSENT = -1
+
+
+class QueueWatching(Protocol):
+    """Notifies of changes of queues: the store's, or those of a cluster's brokers."""
+
+    def watch(self, queue: Any, watcher: Watcher) -> None:
+        """Notify a watcher of every change of a queue, until `unwatch`."""
+
+    def unwatch(self, queue: Any, watcher: Watcher) -> None:
+        """Stop notifying it."""
 
 
 class WantedTopic:
@@ -59,7 +68,7 @@ class Wanted:
         self.session = session
         self.topic = topic
         self.asked = asked
-        self.queue: Queue | None = None
+        self.queue: object | None = None
         """The queue behind it, once it was found."""
         self.is_known = False
         """Whether its topic existed at any time since it was requested."""
@@ -80,12 +89,13 @@ class FetchSession:
         "__weakref__",
         "_is_watching",
         "_itself",
-        "_poll_registry",
         "_topics",
+        "_watching",
         "count",
         "created_ms",
         "dirty",
         "epoch",
+        "examined_ms",
         "generation",
         "id",
         "is_to_be_cached",
@@ -96,9 +106,9 @@ class FetchSession:
     )
 
     def __init__(
-        self, poll_registry: PollRegistry, *, uses_ids: bool, is_to_be_cached: bool = False
+        self, watching: QueueWatching, *, uses_ids: bool, is_to_be_cached: bool = False
     ) -> None:
-        self._poll_registry = poll_registry
+        self._watching = watching
         self._itself = ref(self)
         self._topics: dict[str | bytes, tuple[WantedTopic, dict[int, Wanted]]] = {}
         self._is_watching = False
@@ -111,6 +121,8 @@ class FetchSession:
         """The epoch that the next request must have."""
         self.created_ms = 0
         self.used_ms = 0
+        self.examined_ms = 0
+        """When all of it was last examined, where that is done again and again."""
         self.count = 0
         """How many partitions it has."""
         self.generation = 0
@@ -195,15 +207,15 @@ class FetchSession:
         self.news.clear()
         return news
 
-    def bind(self, wanted: Wanted, queue: Queue | None) -> None:
+    def bind(self, wanted: Wanted, queue: object | None) -> None:
         """Set the queue of a partition: its topic may be deleted and created again."""
         if queue is wanted.queue:
             return
         if self._is_watching:
             if wanted.queue is not None:
-                self._poll_registry.unwatch(wanted.queue, wanted)
+                self._watching.unwatch(wanted.queue, wanted)
             if queue is not None:
-                self._poll_registry.watch(queue, wanted)
+                self._watching.watch(queue, wanted)
         wanted.queue = queue
         if queue is not None:
             wanted.is_known = True
@@ -214,7 +226,7 @@ class FetchSession:
             self._is_watching = True
             for wanted in self:
                 if wanted.queue is not None:
-                    self._poll_registry.watch(wanted.queue, wanted)
+                    self._watching.watch(wanted.queue, wanted)
 
     def unwatch(self) -> None:
         """Unsubscribe from changes."""
@@ -222,7 +234,7 @@ class FetchSession:
             self._is_watching = False
             for wanted in self:
                 if wanted.queue is not None:
-                    self._poll_registry.unwatch(wanted.queue, wanted)
+                    self._watching.unwatch(wanted.queue, wanted)
 
     def interrupt(self) -> None:
         """Complete the waiting poll with what is available: no further poll will come."""

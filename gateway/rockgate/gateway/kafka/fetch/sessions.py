@@ -21,15 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import SystemRandom
-from typing import Final
+from typing import Final, Protocol
 
-from rockgate.gateway.kafka.fetch.session import FetchSession
+from rockgate.gateway.kafka.fetch.session import FetchSession, QueueWatching
 from rockgate.gateway.kafka.request.chunked import Turn
-from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot.fetch import TOPIC_IDS
 from rockgate.protocol.kafka.messages.fetch import FetchRequest
-from rockgate.store.api.clock import Clock
 
 PIECE_COUNT: Final = 500
 EVICTION_MS: Final = 120_000
@@ -43,19 +41,29 @@ def random_id() -> int:
     return SystemRandom().randint(1, 2**31 - 1)
 
 
+class MonotonicClock(Protocol):
+    """What sessions are timed by."""
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds since some moment."""
+
+
 class FetchSessions:
     """The cached sessions."""
 
     def __init__(
         self,
-        poll_registry: PollRegistry,
-        clock: Clock,
+        watching: QueueWatching,
+        clock: MonotonicClock,
         *,
         sessions_max: int,
         partitions_max: int,
         new_id: Callable[[], int] = random_id,
+        examine_ms: int | None = None,
     ) -> None:
-        self._poll_registry = poll_registry
+        """With `examine_ms` all partitions of a session are examined again after that time."""
+        self._watching = watching
+        self._examine_ms = examine_ms
         self._clock = clock
         self._sessions_max = sessions_max
         self._partitions_max = partitions_max
@@ -107,7 +115,7 @@ class FetchSessions:
         if epoch in (_CLOSING, _OPENING):
             self.close(request.session_id)
             return FetchSession(
-                self._poll_registry, uses_ids=uses_ids, is_to_be_cached=epoch == _OPENING
+                self._watching, uses_ids=uses_ids, is_to_be_cached=epoch == _OPENING
             )
         session = self._sessions.get(request.session_id)
         if session is None:
@@ -128,12 +136,15 @@ class FetchSessions:
         self.partition_count += session.count - had
         if not session.count:
             self.close(session.id)
-            return FetchSession(self._poll_registry, uses_ids=session.uses_ids)
+            return FetchSession(self._watching, uses_ids=session.uses_ids)
         if self.partition_count > self._partitions_max:
             self.close(session.id)
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-        session.used_ms = self._clock.monotonic_ms()
+        session.used_ms = now_ms = self._clock.monotonic_ms()
         self._sessions[session.id] = self._sessions.pop(session.id)
+        if self._examine_ms is not None and now_ms - session.examined_ms >= self._examine_ms:
+            session.examined_ms = now_ms
+            session.dirty.update(dict.fromkeys(session))
         return session
 
     def keep(self, session: FetchSession) -> None:
@@ -164,6 +175,14 @@ class FetchSessions:
             self._held.remove(session)
             self.partition_count -= session.count
             session.unwatch()
+
+    def expire(self) -> None:
+        """Close sessions that were not used for two minutes."""
+        now_ms = self._clock.monotonic_ms()
+        for session in list(self._sessions.values()):
+            if now_ms - session.used_ms <= EVICTION_MS:
+                break
+            self.close(session.id)
 
     def close(self, session_id: int) -> None:
         """Remove a session, if it exists."""

@@ -36,26 +36,22 @@ Departs from Kafka
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from rockgate.gateway.delay.visible_batch import VisibleBatches
-from rockgate.gateway.kafka.fetch.finder import Finder
-from rockgate.gateway.kafka.fetch.partitions import Collector, Finding, PartitionReader
+from rockgate.gateway.kafka.fetch.finder import QueueFinder
+from rockgate.gateway.kafka.fetch.partitions import Collector, Finding, ReadsPartitions
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
-from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request.handler import Answer, Call, Peer, memory_max
 from rockgate.gateway.kafka.request.permitted import UNCHECKED, Permitted
-from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot import fetch as hot
 from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic
 from rockgate.protocol.kafka.messages.fetch import FetchRequest
-from rockgate.store.api.queues import Queues
-from rockgate.store.api.topics import TopicLookup
+from rockgate.store.api.log import Place
 
 READ_COMMITTED = 1
 SLICE_COUNT = 1_000
@@ -113,25 +109,49 @@ def encode(fetched: Fetched, version: int) -> Answer:
     return hot.encode_response(version, topics, error_code=code, session_id=session_id)
 
 
+class FetchThrottling(Protocol):
+    """Limits what a client may read."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether any quota is set."""
+
+    def fetch_bytes_max(self, call: Call, bytes_max: int) -> int:
+        """Return the size that a response may have now."""
+
+
+class LoadsCold(Protocol):
+    """Loads entries from disk by a thread."""
+
+    async def load(self, places: Sequence[Place]) -> None:
+        """Load them."""
+
+
+class PreparesBatches(Protocol):
+    """Builds the visible parts of batches."""
+
+    async def prepare(self, places: Iterable[Place]) -> None:
+        """Build them."""
+
+
 class Fetch:
     """Reads partitions, and waits for more."""
 
     def __init__(
         self,
         *,
-        topics: TopicLookup,
-        queues: Queues,
+        finder: QueueFinder,
         poll_registry: PollRegistry,
         sessions: FetchSessions,
-        reader: PartitionReader,
-        cold_reads: ColdReads,
-        visible_batches: VisibleBatches,
+        reader: ReadsPartitions,
+        cold_reads: LoadsCold,
+        visible_batches: PreparesBatches,
         bytes_max: int,
-        throttling: Throttling,
+        throttling: FetchThrottling,
         permitted: Permitted = UNCHECKED,
     ) -> None:
         self._permitted = None if permitted is UNCHECKED else permitted
-        self._finder = Finder(topics, queues)
+        self._finder = finder
         self._poll_registry = poll_registry
         self._sessions = sessions
         self._reader = reader

@@ -1,16 +1,17 @@
 """Fetch over a RocketMQ cluster: v4-18.
 
 Behaviour
-- Returns record batches made of what was pulled; none of them is cut at the byte limit.
+- The handler of a server's Fetch, with its sessions, over queues of brokers: record batches made of
+  what was pulled; none of them is cut at the byte limit.
 - Waits for `min_bytes` up to `max_wait_ms`, by a timer of its own.
 - An offset below the start or above the end of its queue is OFFSET_OUT_OF_RANGE; a partition whose
   broker has neither master nor slave, or does not answer, is LEADER_NOT_AVAILABLE. A slave is read
   while there is no master, if it lets itself be read (`slaveReadEnable`).
+- A session examines all its partitions every second: who leads them may have changed.
 - `read_committed` reads everything: half messages have no offset before they are committed.
 
 Versions
-- v5: log start offset.  v7: sessions, which are not supported: every response has session id 0.
-  v12: flexible.  v13: topics by id.
+- v5: log start offset.  v7: sessions.  v12: flexible.  v13: topics by id.
 
 Departs from Kafka
 - Requests by followers are rejected: there are none.
@@ -18,146 +19,194 @@ Departs from Kafka
 
 from __future__ import annotations
 
-import asyncio
-from typing import NamedTuple
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import Any, Final, overload
 
-from rockgate.gateway.kafka.handlers.fetch import Fetched
-from rockgate.gateway.kafka.request.handler import Call
+from rockgate.gateway.kafka.fetch.partitions import Read
+from rockgate.gateway.kafka.fetch.session import WantedTopic
+from rockgate.gateway.kafka.handlers.fetch import Fetch, Fetched
+from rockgate.gateway.kafka.request.handler import Call, Peer
 from rockgate.gateway.rocketmq.members.leadership import Leadership
 from rockgate.gateway.rocketmq.queues.queues import ClusterQueues
 from rockgate.gateway.rocketmq.queues.reader import UNKNOWN, QueueReader
 from rockgate.gateway.rocketmq.topics.catalog import Cluster, ClusterCatalog
+from rockgate.gateway.rocketmq.topics.topic import ClusterTopic
+from rockgate.gateway.storage.long_poll import Watcher
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.hot import fetch as hot
-from rockgate.protocol.kafka.hot.fetch import FetchedPartition, FetchedTopic
-from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from rockgate.protocol.kafka.hot.fetch import FetchedPartition
+from rockgate.protocol.kafka.messages.fetch import FetchPartition, FetchRequest
 
-PARTITIONS_MAX = 10_000
-"""Partitions of one request: more of them cannot be read in one turn of the loop."""
-SLICE_COUNT = 500
-WAIT_MS_MAX = 60_000
-
-
-class _Wanted(NamedTuple):
-    partition: FetchPartition
-    reader: QueueReader | None
-    error: ErrorCode
+PARTITIONS_MAX: Final = 10_000
+"""Partitions that one request may name."""
+WAIT_MS_MAX: Final = 60_000
+EXAMINE_MS: Final = 1_000
+"""How often a session examines all its partitions."""
 
 
 class ClusterFetch:
-    """Reads partitions, and waits for more."""
+    """Learns of topics, and has them read."""
 
-    def __init__(
-        self,
-        *,
-        catalog: ClusterCatalog,
-        cluster: Cluster,
-        queues: ClusterQueues,
-        leadership: Leadership,
-        bytes_max: int,
-    ) -> None:
+    def __init__(self, catalog: ClusterCatalog, fetch: Fetch) -> None:
         self._catalog = catalog
-        self._cluster = cluster
-        self._queues = queues
-        self._leadership = leadership
-        self._bytes_max = bytes_max
+        self._fetch = fetch
 
-    async def handle(self, request: FetchRequest, call: Call) -> Fetched:
+    def handle(self, request: FetchRequest, call: Call) -> Fetched | Awaitable[Fetched]:
         """Respond with what is available, or wait until there is enough."""
-        if request.replica_id >= 0 or request.replica_state.replica_id >= 0:
-            return self.refuse(request, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if sum(len(topic.partitions) for topic in request.topics) > PARTITIONS_MAX:
             return self.refuse(request, ErrorCode.INVALID_REQUEST)
+        request.max_wait_ms = min(request.max_wait_ms, WAIT_MS_MAX)
         if call.version < hot.TOPIC_IDS:
             learning = self._catalog.learn([topic.topic for topic in request.topics])
             if learning is not None:
-                await learning
-        wanted = [
-            (topic, [self._wanted(topic, each, call) for each in topic.partitions])
-            for topic in request.topics
-        ]
-        readers = {each.reader for _, some in wanted for each in some if each.reader}
-        news = asyncio.Event()
-        for reader in readers:
-            reader.watch(news.set)
-        try:
-            loop = asyncio.get_running_loop()
-            until = loop.time() + min(max(request.max_wait_ms, 0), WAIT_MS_MAX) / 1000
-            while True:
-                news.clear()
-                fetched, is_enough = await self._read(request, wanted)
-                left_s = until - loop.time()
-                if is_enough or left_s <= 0:
-                    return fetched
-                try:
-                    async with asyncio.timeout(left_s):
-                        await news.wait()
-                except TimeoutError:
-                    pass
-        finally:
-            for reader in readers:
-                reader.unwatch(news.set)
+                return self._handle_after(learning, request, call)
+        return self._fetch.handle(request, call)
 
     def refuse(self, request: FetchRequest, code: ErrorCode) -> Fetched:
         """Reject every partition, and the whole, with the same error."""
-        topics = [
-            FetchedTopic(
-                topic.topic,
-                topic.topic_id,
-                [FetchedPartition(each.partition, code) for each in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-        return Fetched(topics, code)
+        return self._fetch.refuse(request, code)
 
-    def _wanted(self, asked: FetchTopic, each: FetchPartition, call: Call) -> _Wanted:
-        is_by_id = call.version >= hot.TOPIC_IDS
-        topic = (
-            self._catalog.find_id(asked.topic_id) if is_by_id else self._catalog.find(asked.topic)
-        )
-        if topic is None or not 0 <= each.partition < topic.queue_count:
+    async def _handle_after(
+        self, learning: Awaitable[None], request: FetchRequest, call: Call
+    ) -> Fetched:
+        await learning
+        answer = self._fetch.handle(request, call)
+        return answer if isinstance(answer, Fetched) else await answer
+
+
+class ClusterFinder:
+    """Finds the readers of a topic's partitions."""
+
+    def __init__(self, catalog: ClusterCatalog, queues: ClusterQueues) -> None:
+        self._catalog = catalog
+        self._queues = queues
+
+    def queues(self, wanted: WantedTopic, by_id: bool) -> Sequence[QueueReader] | ErrorCode:
+        """Return the readers of a topic's partitions, or why they cannot be read."""
+        catalog = self._catalog
+        topic = catalog.find_id(wanted.topic_id) if by_id else catalog.find(wanted.name)
+        if topic is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if topic is None and is_by_id:
-                unknown = ErrorCode.UNKNOWN_TOPIC_ID
-            return _Wanted(each, None, unknown)
-        queue = topic.queue(each.partition)
-        if queue.broker not in self._cluster.masters and queue.broker not in self._cluster.readable:
-            return _Wanted(each, None, ErrorCode.LEADER_NOT_AVAILABLE)
-        if self._leadership.is_elsewhere(queue):
-            return _Wanted(each, None, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if each.current_leader_epoch > 0:
-            return _Wanted(each, None, ErrorCode.UNKNOWN_LEADER_EPOCH)
-        return _Wanted(each, self._queues.reader(queue), ErrorCode.NONE)
+            return ErrorCode.UNKNOWN_TOPIC_ID if by_id else unknown
+        return _Readers(topic, self._queues)
 
-    async def _read(
-        self, request: FetchRequest, wanted: list[tuple[FetchTopic, list[_Wanted]]]
-    ) -> tuple[Fetched, bool]:
-        """Read every partition; return the answer, and whether it need not wait."""
-        left = min(max(request.max_bytes, 0), self._bytes_max)
-        size, is_final, count = 0, False, 0
-        topics: list[FetchedTopic] = []
-        for asked, some in wanted:
-            partitions: list[FetchedPartition] = []
-            for each in some:
-                found = self._read_one(each, left - size, at_least_one=not size)
-                partitions.append(found)
-                size += sum(map(len, found.records or ()))
-                is_final = is_final or bool(found.error_code)
-                count += 1
-                if count % SLICE_COUNT == 0:
-                    await asyncio.sleep(0)
-            topics.append(FetchedTopic(asked.topic, asked.topic_id, partitions))
-        is_enough = is_final or size >= max(0, min(request.min_bytes, left)) or not count
-        return Fetched(topics), is_enough
 
-    @staticmethod
-    def _read_one(wanted: _Wanted, size_max: int, *, at_least_one: bool) -> FetchedPartition:
-        asked, reader, error = wanted
-        if reader is None:
-            return FetchedPartition(asked.partition, error)
-        size_max = min(size_max, asked.partition_max_bytes)
-        reading = reader.read(asked.fetch_offset, size_max, at_least_one=at_least_one)
+class _Readers(Sequence[QueueReader]):
+    """The readers of a topic's partitions, each made when it is asked for."""
+
+    __slots__ = ("_queues", "_topic")
+
+    def __init__(self, topic: ClusterTopic, queues: ClusterQueues) -> None:
+        self._topic = topic
+        self._queues = queues
+
+    def __len__(self) -> int:
+        return self._topic.queue_count
+
+    @overload
+    def __getitem__(self, index: int) -> QueueReader: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[QueueReader]: ...
+
+    def __getitem__(self, index: int | slice) -> QueueReader | Sequence[QueueReader]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(len(self))[index]]
+        return self._queues.reader(self._topic.queue(index))
+
+    def __iter__(self) -> Iterator[QueueReader]:
+        return (self[at] for at in range(len(self)))
+
+
+class ClusterPartitionReader:
+    """Reads one partition of what is cached, where this gateway may serve it."""
+
+    def __init__(self, cluster: Cluster, leadership: Leadership) -> None:
+        self._cluster = cluster
+        self._leadership = leadership
+
+    def read(
+        self,
+        queue: QueueReader,
+        asked: FetchPartition,
+        size_max: int,
+        at_least_one: bool,
+        is_committed: bool,
+        cold: object,
+    ) -> Read:
+        """Read from the requested offset; what is not cached is pulled, and is news then."""
+        error = self._refusal(queue, asked)
+        if error is not None:
+            return FetchedPartition(asked.partition, error), False, 0
+        reading = queue.read(asked.fetch_offset, size_max, at_least_one=at_least_one)
+        if reading.error:
+            fetched = FetchedPartition(
+                asked.partition, reading.error, reading.end, reading.end, reading.start
+            )
+            return fetched, False, 0
         end = max(reading.end, UNKNOWN)
-        return FetchedPartition(
-            asked.partition, reading.error, end, end, reading.start, reading.batches
+        fetched = FetchedPartition(
+            asked.partition,
+            0,
+            end,
+            end,
+            reading.start,
+            reading.batches,
+            () if is_committed else None,
         )
+        return fetched, reading.is_cut, len(reading.batches)
+
+    def _refusal(self, queue: QueueReader, asked: FetchPartition) -> ErrorCode | None:
+        name = queue.queue
+        if name.broker not in self._cluster.masters and name.broker not in self._cluster.readable:
+            return ErrorCode.LEADER_NOT_AVAILABLE
+        if self._leadership.is_elsewhere(name):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if asked.current_leader_epoch > 0:
+            return ErrorCode.UNKNOWN_LEADER_EPOCH
+        return None
+
+
+class WatchedReaders:
+    """Changes of readers, for those who watch queues."""
+
+    def watch(self, queue: QueueReader, watcher: Watcher) -> None:
+        """Notify a watcher of every change of a queue, until `unwatch`."""
+        queue.watch(watcher.noted)
+
+    def unwatch(self, queue: QueueReader, watcher: Watcher) -> None:
+        """Stop notifying it."""
+        queue.unwatch(watcher.noted)
+
+
+class NothingCold:
+    """There is nothing on this gateway's disk, and no batch with parts that are not due."""
+
+    async def load(self, places: Sequence[Any]) -> None:
+        """Nothing is to be loaded."""
+
+    async def prepare(self, places: Any) -> None:
+        """Nothing is to be built."""
+
+
+class NoLimits:
+    """No client is limited."""
+
+    is_on = False
+
+    def fetch_bytes_max(self, call: Call, bytes_max: int) -> int:
+        """All of it."""
+        return bytes_max
+
+    def charge(
+        self,
+        api_key: int,
+        client_id: str | None,
+        peer: Peer,
+        *,
+        request_size: int,
+        answer_size: int,
+        loop_seconds: float,
+    ) -> int:
+        """Nobody has to wait."""
+        return 0

@@ -14,8 +14,8 @@ from rockgate.gateway.rocketmq.queues.reader import STRIDE, Cache, QueueReader
 from rockgate.gateway.rocketmq.queues.writer import QueueWriter
 from rockgate.gateway.transcode.pulled_messages import PulledMessages
 
-IDLE_S: Final = 60.0
-"""How long an unused reader is retained."""
+IDLE_S: Final = 120.0
+"""How long an unused reader is retained: longer than a fetch may wait at one."""
 CACHE_BYTES_MAX: Final = 64 << 20
 """Batches of all queues."""
 
@@ -79,6 +79,11 @@ class ClusterQueues:
             found.confirmed(self.confirmed(queue))
         return found
 
+    @property
+    def cached_bytes(self) -> int:
+        """The size of the batches that are cached."""
+        return self._cache.size
+
     def is_served(self, queue: QueueName) -> bool:
         """Whether this gateway serves clients of a queue now."""
         return self._leadership.lease(queue).is_served
@@ -101,7 +106,7 @@ class ClusterQueues:
         """Close readers that were not used for a while."""
         now = asyncio.get_running_loop().time()
         for queue, reader in list(self._readers.items()):
-            if not reader.is_watched and now - reader.read_at > IDLE_S:
+            if now - reader.read_at > IDLE_S:
                 reader.close()
                 del self._readers[queue]
 

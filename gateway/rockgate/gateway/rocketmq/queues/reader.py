@@ -65,6 +65,8 @@ class QueueReading(NamedTuple):
     start: int
     end: int
     error: ErrorCode = ErrorCode.NONE
+    is_cut: bool = False
+    """Whether the size did not allow for all that is cached."""
 
 
 class QueueReader:
@@ -81,7 +83,7 @@ class QueueReader:
         pull_count: Callable[[str], int] = lambda broker: STRIDE,
     ) -> None:
         """`pull_count` says how many messages a broker returns for a pull."""
-        self._queue = queue
+        self.queue = self._queue = queue
         self._pull_count = pull_count
         self._stride = STRIDE
         self._brokers = brokers
@@ -111,10 +113,11 @@ class QueueReader:
         """What is cached from an offset on, up to a size; what is not is pulled from now on."""
         now = self.read_at = asyncio.get_running_loop().time()
         found: list[bytearray] = []
-        size, at = 0, offset
+        size, at, is_cut = 0, offset, False
         while (batch := self._cached(at)) is not None:
             length = len(batch.data)
             if size + length > size_max and not (at_least_one and not found):
+                is_cut = True
                 break
             found.append(batch.data)
             size += length
@@ -133,7 +136,7 @@ class QueueReader:
                 self._pull(offset, self._stride)
         else:
             self._pull_from(at)
-        return QueueReading(found, self._start, end)
+        return QueueReading(found, self._start, end, is_cut=is_cut)
 
     def confirmed(self, offset: int) -> None:
         """What this gateway has stored ends at an offset, though it may not be visible yet."""
@@ -147,17 +150,14 @@ class QueueReader:
         """Call back no longer."""
         self._watchers.discard(watcher)
 
-    @property
-    def is_watched(self) -> bool:
-        """Whether a fetch waits for new messages."""
-        return bool(self._watchers)
-
     def close(self) -> None:
         """End all pulls."""
         if self._later is not None:
             self._later.cancel()
         for task, _ in list(self._pulls.values()):
             task.cancel()
+        # Who watches finds another reader of the queue, or none.
+        self._notify()
 
     def drop(self) -> None:
         """Drop what is cached of the queue."""
