@@ -24,7 +24,10 @@ that size, scrape once a minute.
 `metrics.topics_max` and `metrics.groups_max` bound the number of series; the remainder is counted
 by `rockgate_topics_without_series` and `rockgate_group_lags_without_series`. Labels use the names
 of Kafka's and RocketMQ's APIs, requests and errors; a request that is not supported is `unknown`. A
-disabled listener exports no metrics. Throttling is described in [quotas.md](quotas.md).
+disabled listener exports no metrics. Those that begin with `rockgate_cluster_` are of `rockgate
+gateway`, which serves this page where `--http` or `http.listen` says so, and has besides those of
+the process and of Kafka's requests and connections. Throttling is described in
+[quotas.md](quotas.md).
 
 ```yaml
 scrape_configs:

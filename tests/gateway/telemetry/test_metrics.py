@@ -18,10 +18,16 @@ def test_a_metric_is_named_by_the_rules_and_described(metric: Metric) -> None:
 
 
 def test_every_metric_of_the_module_is_in_the_table() -> None:
-    from rockgate.gateway.telemetry import broker_metrics, client_metrics, metrics
+    from rockgate.gateway.telemetry import (
+        broker_metrics,
+        client_metrics,
+        cluster_metrics,
+        metrics,
+    )
 
-    named = {**vars(metrics), **vars(broker_metrics), **vars(client_metrics)}
-    declared = {each.name for each in named.values() if isinstance(each, Metric)}
+    modules = (metrics, broker_metrics, client_metrics, cluster_metrics)
+    named = [value for each in modules for value in vars(each).values()]
+    declared = {each.name for each in named if isinstance(each, Metric)}
     assert declared == set(METRICS)
 
 

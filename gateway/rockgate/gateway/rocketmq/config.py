@@ -1,6 +1,7 @@
 """Settings of a gateway to a RocketMQ cluster."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rockgate.gateway.net.address import Address
 
@@ -16,6 +17,9 @@ class RocketmqConfig:
     )
     """Memory for record batches that were read from brokers."""
 
+    client_config: Path | None = None
+    """File that says how to connect to name servers and brokers: TLS and access keys, by the names
+    that the commands' `--client-config` has."""
     brokers: str = ""
     """Brokers in a fixed order, as `a, b`, by which partitions are numbered: partition p is queue
     p // n of broker p % n. Without it numbers are written down in the name servers."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from rockgate.gateway.telemetry.broker_metrics import BROKER_METRICS
 from rockgate.gateway.telemetry.client_metrics import CLIENT_METRICS
+from rockgate.gateway.telemetry.cluster_metrics import CLUSTER_METRICS
 from rockgate.gateway.telemetry.metric import Metric, MetricType
 
 _COUNTER, _GAUGE, _HISTOGRAM = MetricType.COUNTER, MetricType.GAUGE, MetricType.HISTOGRAM
@@ -356,6 +357,6 @@ REMOTING_REFUSED = Metric(
 
 METRICS: Mapping[str, Metric] = {
     each.name: each
-    for each in (*globals().values(), *BROKER_METRICS, *CLIENT_METRICS)
+    for each in (*globals().values(), *BROKER_METRICS, *CLIENT_METRICS, *CLUSTER_METRICS)
     if isinstance(each, Metric)
 }

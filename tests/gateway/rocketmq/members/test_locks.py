@@ -63,6 +63,9 @@ class Broker:
         locked = asked.mq_set if self.holder == asked.client_id else []
         return Command(0, body=javajson.encode(LockedBody(lock_ok_mq_set=locked)))
 
+    async def send(self, queue: QueueName, body: Buffer, born_ms: int) -> Command:
+        raise AssertionError("members send nothing")
+
     async def namespace(self, namespace: str) -> dict[str, str]:
         return self.written
 

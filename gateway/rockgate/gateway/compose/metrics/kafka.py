@@ -36,7 +36,11 @@ class RequestSource:
     """Metrics of requests and connections."""
 
     def __init__(
-        self, *, stats: RequestStats, connections: KafkaConnections, throttling: Throttling
+        self,
+        *,
+        stats: RequestStats,
+        connections: KafkaConnections,
+        throttling: Throttling | None = None,
     ) -> None:
         self._stats = stats
         self._connections = connections
@@ -55,6 +59,8 @@ class RequestSource:
         page.add(metrics.CONNECTIONS, self._connections.session_count)
         page.add(metrics.CONNECTIONS_MADE, self._connections.made_count)
         page.add(metrics.REQUEST_BYTES_IN_FLIGHT, self._connections.held_bytes)
+        if self._throttling is None:
+            return
         for quota, throttled in self._throttling.throttled.items():
             page.add(metrics.THROTTLED, throttled.count, quota)
             page.add(metrics.THROTTLED_SECONDS, throttled.total_ms / 1000, quota)

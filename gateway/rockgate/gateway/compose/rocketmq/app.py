@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Final
 
 import uvloop
@@ -21,16 +22,24 @@ from rockgate.gateway.compose.listeners import (
     bind,
     certificate_identity,
     connection_counts,
+    ready,
     refuse_anonymous,
     tls_contexts,
 )
+from rockgate.gateway.compose.metrics.kafka import RequestSource
+from rockgate.gateway.compose.rocketmq.http import GatewayPages
+from rockgate.gateway.compose.rocketmq.metrics import ClusterSource
 from rockgate.gateway.compose.rocketmq.table import GATEWAY_HANDLERS, GatewayServices
+from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.groups.groups import new_member_id
+from rockgate.gateway.kafka.server.accounting import Accounting
 from rockgate.gateway.kafka.server.dispatch import Dispatcher
 from rockgate.gateway.kafka.server.listener import KafkaConnections
+from rockgate.gateway.kafka.server.request_metrics import Traffic, counting
 from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.listening.endpoint import Endpoint
+from rockgate.gateway.net.listening.listeners import Listeners
 from rockgate.gateway.rocketmq.cluster.broker_settings import ClusterBrokerSettings
 from rockgate.gateway.rocketmq.cluster.client import ClusterClient
 from rockgate.gateway.rocketmq.cluster.errors import BrokerError, BrokerLost
@@ -39,6 +48,7 @@ from rockgate.gateway.rocketmq.groups.coordinated import CoordinatedGroups
 from rockgate.gateway.rocketmq.groups.memory import AtBrokers, NoTransactions, RememberedGroups
 from rockgate.gateway.rocketmq.groups.progress import ClusterProgress
 from rockgate.gateway.rocketmq.groups.rocketmq_members import RocketmqMembers
+from rockgate.gateway.rocketmq.handlers.fetch import EXAMINE_MS, NoLimits, WatchedReaders
 from rockgate.gateway.rocketmq.members.cluster_member import ClusterMember
 from rockgate.gateway.rocketmq.members.gateways import GROUP, Gateway
 from rockgate.gateway.rocketmq.members.placement import GatewayPlacement
@@ -51,6 +61,11 @@ from rockgate.gateway.runtime.errors import StartError
 from rockgate.gateway.runtime.stop_signal import Stop
 from rockgate.gateway.runtime.tuning import tune_allocator, tune_collector, tune_threads
 from rockgate.gateway.security.tls.contexts import TlsContexts
+from rockgate.gateway.security.tls.identity import CertificateIdentity
+from rockgate.gateway.storage.long_poll import PollRegistry
+from rockgate.gateway.storage.slow_appends import SlowAppends
+from rockgate.gateway.telemetry.requests import RequestStats
+from rockgate.store.clock import SystemClock
 
 REFRESH_S: Final = 5.0
 log = logging.getLogger(__name__)
@@ -71,11 +86,21 @@ def run(
 async def _serve(config: Config, given: Collection[str]) -> None:
     stop = Stop()
     async with AsyncExitStack() as resources:
-        address = await GatewayAssembly(config, given).open(resources)
-        sys.stdout.write(f"ready kafka={address}\n")
+        endpoints = await GatewayAssembly(config, given).open(resources)
+        sys.stdout.write(f"{ready(endpoints)}\n")
         sys.stdout.flush()
         log.info("stopping signal=%s", await stop.asked())
     log.info("stopped")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatewayListeners:
+    """The listeners of `rockgate gateway`, bound and not yet listening."""
+
+    kafka: Listeners
+    http: Listeners
+    contexts: TlsContexts | None
+    identity: CertificateIdentity
 
 
 class GatewayAssembly:
@@ -85,21 +110,14 @@ class GatewayAssembly:
         self._config = config
         self._given = given
 
-    async def open(self, resources: AsyncExitStack) -> Address:
-        """Connect to the cluster and listen; `resources` drains and closes the listener."""
+    async def open(self, resources: AsyncExitStack) -> list[Endpoint]:
+        """Connect to the cluster and listen; `resources` drains and closes the listeners."""
         config = self._config
-        if config.kafka.listen.is_closed:
-            raise StartError("The gateway requires a Kafka listener. Set --kafka HOST:PORT.")
-        endpoints = config.kafka.endpoints(self._given)
-        _refuse_sasl(endpoints)
-        refuse_anonymous(endpoints, config)
-        contexts, identity = tls_contexts(endpoints, config), certificate_identity(config)
-        listeners = bind(resources, endpoints, config, contexts, identity)
-        bound = listeners.first.address
+        listeners = self._bind(resources)
         cluster = await self._connect(resources)
         threads = BatchThreads(config.batches)
         resources.callback(threads.close)
-        member = self._member(cluster, bound)
+        member = self._member(cluster, listeners.kafka.first.address)
         settings = ClusterBrokerSettings(cluster)
         await settings.learn()
         queues = ClusterQueues(
@@ -121,25 +139,66 @@ class GatewayAssembly:
             on_dropped=queues.forget,
         )
         services = self._services(cluster, catalog, queues, member)
-        connections = KafkaConnections(
-            config.kafka,
-            Dispatcher(GATEWAY_HANDLERS, services),
-            asyncio.get_running_loop(),
-            identify=identity.principal,
+        stats = RequestStats()
+        connections = self._connections(services, stats, listeners.identity)
+        pages = GatewayPages(
+            config,
+            listeners.identity,
+            resources,
+            RequestSource(stats=stats, connections=connections),
+            ClusterSource(cluster, member, services),
         )
-        connections.counts = connection_counts(config.security)
+        await pages.listen(listeners.http)
         await self._join(cluster, member, tables)
         upkeep = asyncio.get_running_loop().create_task(
-            _keep_up(catalog, queues, member, settings, contexts)
+            _keep_up(services, member, settings, listeners.contexts)
         )
         resources.callback(upkeep.cancel)
         resources.push_async_callback(connections.drain, config.server.drain_ms_max / 1000)
         resources.callback(services.groups.finish)
+        resources.callback(services.polls.finish)
         resources.push_async_callback(member.leave)
-        resources.callback(listeners.close)
-        await listeners.listen(connections.session, backlog=config.kafka.backlog)
+        resources.callback(listeners.kafka.close)
+        await listeners.kafka.listen(connections.session, backlog=config.kafka.backlog)
         tune_collector()
-        return bound
+        pages.phase = "ready"
+        return [*listeners.kafka.endpoints, *listeners.http.endpoints]
+
+    def _bind(self, resources: AsyncExitStack) -> GatewayListeners:
+        """Bind the listeners; nothing is accepted yet."""
+        config = self._config
+        if config.kafka.listen.is_closed:
+            raise StartError("The gateway requires a Kafka listener. Set --kafka HOST:PORT.")
+        endpoints = config.kafka.endpoints(self._given)
+        _refuse_sasl(endpoints)
+        # Many gateways may run on one machine: none takes the default port for its pages.
+        pages = [config.http.endpoint()] if "http.listen" in self._given else []
+        every = [*endpoints, *pages]
+        refuse_anonymous(every, config)
+        contexts, identity = tls_contexts(every, config), certificate_identity(config)
+        return GatewayListeners(
+            kafka=bind(resources, endpoints, config, contexts, identity),
+            http=bind(resources, pages, config, contexts, identity),
+            contexts=contexts,
+            identity=identity,
+        )
+
+    def _connections(
+        self, services: GatewayServices, stats: RequestStats, identity: CertificateIdentity
+    ) -> KafkaConnections:
+        connections = KafkaConnections(
+            self._config.kafka,
+            Accounting(
+                Dispatcher(counting(GATEWAY_HANDLERS, stats, Traffic()), services),
+                stats=stats,
+                throttling=NoLimits(),
+                slow_appends=SlowAppends(SystemClock()),
+            ),
+            asyncio.get_running_loop(),
+            identify=identity.principal,
+        )
+        connections.counts = connection_counts(self._config.security)
+        return connections
 
     async def _connect(self, resources: AsyncExitStack) -> ClusterClient:
         """Find the masters of the cluster."""
@@ -149,7 +208,12 @@ class GatewayAssembly:
             raise StartError(f"Invalid rocketmq.name_servers: {wrong}") from None
         if not name_servers:
             raise StartError("No name server given. Set --name-servers HOST:PORT.")
-        cluster = await ClusterClient.open([str(each) for each in name_servers], GROUP)
+        try:
+            cluster = await ClusterClient.open(
+                [str(each) for each in name_servers], GROUP, self._config.rocketmq.client_config
+            )
+        except ValueError as wrong:
+            raise StartError(f"Cannot use rocketmq.client_config. {wrong}") from None
         resources.push_async_callback(cluster.close)
         try:
             await cluster.find_masters()
@@ -235,6 +299,14 @@ class GatewayAssembly:
             groups_config=config.groups,
             topics_config=config.topics,
             fetch_bytes_max=config.kafka.fetch_bytes_max,
+            fetch_sessions=FetchSessions(
+                WatchedReaders(),
+                SystemClock(),
+                sessions_max=config.kafka.fetch_sessions_max,
+                partitions_max=config.kafka.fetch_session_partitions_max,
+                examine_ms=EXAMINE_MS,
+            ),
+            polls=PollRegistry(),
             now_ms=_now_ms,
         )
 
@@ -270,8 +342,7 @@ def _refuse_sasl(endpoints: Iterable[Endpoint]) -> None:
 
 
 async def _keep_up(
-    catalog: ClusterCatalog,
-    queues: ClusterQueues,
+    services: GatewayServices,
     member: ClusterMember,
     settings: ClusterBrokerSettings,
     contexts: TlsContexts | None,
@@ -280,13 +351,14 @@ async def _keep_up(
     while True:
         await asyncio.sleep(REFRESH_S)
         try:
-            await catalog.refresh()
+            await services.catalog.refresh()
             await settings.learn()
         except BrokerLost as lost:
             log.warning("cannot refresh topics: %s", lost)
         except Exception:  # one failed refresh must not be the last
             log.exception("refreshing topics failed")
-        queues.sweep()
+        services.fetch_sessions.expire()
+        services.queues.sweep()
         member.refresh()
         if contexts is not None:
             contexts.renew()

@@ -17,6 +17,7 @@ from rockgate.gateway.kafka.configs.resources import (
     TopicResources,
 )
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults
+from rockgate.gateway.kafka.fetch.sessions import FetchSessions
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.handlers import fetch, join_group, sync_group
@@ -54,7 +55,14 @@ from rockgate.gateway.rocketmq.groups.memory import (
     NoTransactions,
 )
 from rockgate.gateway.rocketmq.groups.progress import ClusterProgress
-from rockgate.gateway.rocketmq.handlers.fetch import ClusterFetch
+from rockgate.gateway.rocketmq.handlers.delete_records import ClusterDeleteRecords
+from rockgate.gateway.rocketmq.handlers.fetch import (
+    ClusterFetch,
+    ClusterFinder,
+    ClusterPartitionReader,
+    NoLimits,
+    NothingCold,
+)
 from rockgate.gateway.rocketmq.handlers.init_producer_id import ClusterInitProducerId
 from rockgate.gateway.rocketmq.handlers.list_offsets import ClusterListOffsets
 from rockgate.gateway.rocketmq.handlers.produce import ClusterProduce
@@ -62,6 +70,7 @@ from rockgate.gateway.rocketmq.members.leadership import Leadership
 from rockgate.gateway.rocketmq.members.placement import GatewayPlacement
 from rockgate.gateway.rocketmq.queues.queues import ClusterQueues
 from rockgate.gateway.rocketmq.topics.catalog import Cluster, ClusterCatalog
+from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka import api
 
@@ -85,6 +94,8 @@ class GatewayServices:
     groups_config: GroupsConfig
     topics_config: TopicsConfig
     fetch_bytes_max: int
+    fetch_sessions: FetchSessions
+    polls: PollRegistry
     now_ms: Callable[[], int]
 
 
@@ -120,11 +131,17 @@ GATEWAY_HANDLERS: tuple[Row[GatewayServices], ...] = (
     row(
         api.FETCH,
         lambda s: ClusterFetch(
-            catalog=s.catalog,
-            cluster=s.cluster,
-            queues=s.queues,
-            leadership=s.leadership,
-            bytes_max=s.fetch_bytes_max,
+            s.catalog,
+            fetch.Fetch(
+                finder=ClusterFinder(s.catalog, s.queues),
+                poll_registry=s.polls,
+                sessions=s.fetch_sessions,
+                reader=ClusterPartitionReader(s.cluster, s.leadership),
+                cold_reads=NothingCold(),
+                visible_batches=NothingCold(),
+                bytes_max=s.fetch_bytes_max,
+                throttling=NoLimits(),
+            ),
         ),
         decode=fetch.decode,
         encode=fetch.encode,
@@ -193,6 +210,7 @@ GATEWAY_HANDLERS: tuple[Row[GatewayServices], ...] = (
         api.DELETE_TOPICS,
         lambda s: DeleteTopics(catalog=s.catalog, durability=_DURABLE, throttling=NoQuota()),
     ),
+    row(api.DELETE_RECORDS, lambda s: ClusterDeleteRecords(s.catalog)),
     row(api.INIT_PRODUCER_ID, lambda _: ClusterInitProducerId()),
     row(
         api.DESCRIBE_CONFIGS,

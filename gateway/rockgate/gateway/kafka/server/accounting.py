@@ -10,9 +10,8 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request.handler import Answer, Peer
 from rockgate.gateway.kafka.server.session import Dispatch, Promise
 from rockgate.gateway.kafka.server.throttle_pause import with_throttle_time
@@ -68,6 +67,26 @@ class Counted:
         )
 
 
+class ChargesClients(Protocol):
+    """Says how long clients have to wait."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether any quota is set."""
+
+    def charge(
+        self,
+        api_key: int,
+        client_id: str | None,
+        peer: Peer,
+        *,
+        request_size: int,
+        answer_size: int,
+        loop_seconds: float,
+    ) -> int:
+        """Count a request that is about to be answered; how long its client has to wait."""
+
+
 class Accounting:
     """Dispatch that counts. One for all connections of the listener."""
 
@@ -76,7 +95,7 @@ class Accounting:
         dispatch: Dispatch,
         *,
         stats: RequestStats,
-        throttling: Throttling,
+        throttling: ChargesClients,
         slow_appends: SlowAppends,
         now: Callable[[], float] = perf_counter,
     ) -> None:

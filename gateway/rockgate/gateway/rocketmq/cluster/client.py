@@ -10,13 +10,16 @@ import asyncio
 import logging
 import socket
 import struct
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from rockgate.gateway.rocketmq.cluster.brokers import PullAnswer, QueueName
 from rockgate.gateway.rocketmq.cluster.errors import BrokerLost
+from rockgate.gateway.telemetry.requests import RequestStats
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.nameserver import RouteData
 from rockgate.protocol.remoting.bodies.topics import KeyValues, TopicList
@@ -32,16 +35,20 @@ from rockgate.protocol.remoting.headers.nameserver import (
     ValueAnswer,
 )
 from rockgate.protocol.remoting.headers.pull import PullHeader
+from rockgate.protocol.remoting.headers.send import SendHeaderV2
 from rockgate.protocol.remoting.hot.sends import SendHead
 from rockgate.sdk.client.client import Client
 from rockgate.sdk.client.cluster import MASTER, brokers_of, find_brokers, masters_of
-from rockgate.sdk.client.connection import Link, LinkSettings, dial_tcp
+from rockgate.sdk.client.connection import Dial, Link, LinkSettings, dial_tcp, dial_tls
+from rockgate.sdk.client_config import ClientConfig
 from rockgate.sdk.errors import SdkError
 
 FRAME_BYTES_MAX: Final = 64 << 20
 """Largest answer: a pull of a broker whose limits were lifted."""
 SEND_S: Final = 60.0
 """How long an answer may take while the broker answers others: clients get an error before."""
+LOST: Final = -1
+"""Counted as the code of an answer that did not come."""
 VALUES_BYTES_MAX: Final = 1 << 20
 """Largest list of values of a namespace."""
 HEADS_MAX: Final = 10_000
@@ -62,6 +69,8 @@ class ClusterClient:
         self.cluster = ""
         """The name of the cluster; of several that share name servers, the first."""
         self._heads: dict[QueueName, SendHead] = {}
+        self.stats = RequestStats()
+        """Requests to brokers, by request code."""
         self._finding: asyncio.Task[None] | None = None
         self.on_lost: list[Callable[[str], None]] = []
         """Called with the name of each broker whose master's connection is lost, or that moved."""
@@ -71,10 +80,21 @@ class ClusterClient:
         client.handlers[RequestCode.NOTIFY_CONSUMER_IDS_CHANGED] = self._members_changed
 
     @classmethod
-    async def open(cls, name_servers: Sequence[str], group: str) -> ClusterClient:
-        """A client of the cluster of these name servers; nothing is dialled yet."""
-        settings = LinkSettings(frame_bytes_max=FRAME_BYTES_MAX)
-        client = Client(name_servers, settings=settings, dial=_dial_unlingering)
+    async def open(
+        cls, name_servers: Sequence[str], group: str, config: Path | None = None
+    ) -> ClusterClient:
+        """A client of the cluster of these name servers; nothing is dialled yet.
+
+        The file `config` says how to connect; ValueError if it is wrong.
+        """
+        how = ClientConfig() if config is None else ClientConfig.find(config, {})
+        tls = how.tls
+        client = Client(
+            name_servers,
+            settings=LinkSettings(frame_bytes_max=FRAME_BYTES_MAX),
+            dial=_unlingering(dial_tcp if tls is None else dial_tls(tls)),
+            credentials=how.credentials,
+        )
         return cls(await client.open(), group)
 
     async def close(self) -> None:
@@ -107,8 +127,9 @@ class ClusterClient:
         try:
             link = self._client.broker(slave)
             fields = headers.write(header)
-            answer = await link.request(RequestCode.PULL_MESSAGE, fields, timeout_s=timeout_s)
-            return PullAnswer(answer, True)
+            code = RequestCode.PULL_MESSAGE
+            asking = link.request(code, fields, timeout_s=timeout_s)
+            return PullAnswer(await self._counted(code, asking), True)
         except SdkError as failed:
             raise BrokerLost(str(failed)) from failed
 
@@ -125,7 +146,7 @@ class ClusterClient:
         fields = None if header is None else headers.write(header)
         try:
             link = self._client.broker(await self._address(broker))
-            return await link.request(code, fields, body, timeout_s=timeout_s)
+            return await self._counted(code, link.request(code, fields, body, timeout_s=timeout_s))
         except SdkError as failed:
             raise BrokerLost(str(failed)) from failed
 
@@ -134,7 +155,13 @@ class ClusterClient:
         try:
             link = self._client.broker(await self._address(queue.broker))
             code = RequestCode.SEND_BATCH_MESSAGE
-            return await link.ask(code, self._written(queue, born_ms), body, SEND_S)
+            if self._client.rpc_hooks:
+                # A header that is written by hand is not signed.
+                fields = headers.write(self._fields(queue, born_ms, "", is_batch=True))
+                asking = link.request(code, fields, body, timeout_s=SEND_S)
+            else:
+                asking = link.ask(code, self._written(queue, born_ms), body, SEND_S)
+            return await self._counted(code, asking)
         except SdkError as failed:
             raise BrokerLost(str(failed)) from failed
 
@@ -149,7 +176,13 @@ class ClusterClient:
 
         try:
             link = self._client.broker(await self._address(queue.broker))
-            return await link.ask(RequestCode.SEND_MESSAGE_V2, written, body, SEND_S)
+            code = RequestCode.SEND_MESSAGE_V2
+            if self._client.rpc_hooks:
+                fields = headers.write(self._fields(queue, born_ms, properties, is_batch=False))
+                asking = link.request(code, fields, body, timeout_s=SEND_S)
+            else:
+                asking = link.ask(code, written, body, SEND_S)
+            return await self._counted(code, asking)
         except SdkError as failed:
             raise BrokerLost(str(failed)) from failed
 
@@ -242,6 +275,20 @@ class ClusterClient:
 
     # Private
 
+    async def _counted(self, code: RequestCode, asking: Awaitable[Command]) -> Command:
+        began = time.perf_counter()
+        stats = self.stats.of(code)
+        try:
+            answer = await asking
+        except SdkError:
+            stats.count_error(LOST)
+            raise
+        finally:
+            stats.add(time.perf_counter() - began)
+        if answer.code:
+            stats.count_error(answer.code)
+        return answer
+
     async def _tell(self, code: RequestCode, header: msgspec.Struct) -> None:
         try:
             await self._client.name_servers.send_all(code, headers.write(header))
@@ -300,6 +347,25 @@ class ClusterClient:
             is_batch=is_batch,
         )
 
+    def _fields(
+        self, queue: QueueName, born_ms: int, properties: str, *, is_batch: bool
+    ) -> SendHeaderV2:
+        return SendHeaderV2(
+            producer_group=self._group,
+            topic=queue.topic,
+            default_topic="",
+            default_topic_queue_nums=0,
+            queue_id=queue.queue_id,
+            sys_flag=0,
+            born_timestamp=born_ms,
+            flag=0,
+            properties=properties,
+            reconsume_times=0,
+            unit_mode=False,
+            batch=is_batch,
+            bname=queue.broker,
+        )
+
     def _written(self, queue: QueueName, born_ms: int) -> Write:
         head = self._heads.get(queue)
         if head is None:
@@ -314,15 +380,19 @@ class ClusterClient:
         return written
 
 
-async def _dial_unlingering(
-    factory: Callable[[], asyncio.Protocol], host: str, port: int
-) -> tuple[asyncio.BaseTransport, object]:
+def _unlingering(dial: Dial) -> Dial:
     """Connect so that a close discards what the system has not sent yet.
 
     Packets that were dropped would be sent again for minutes after this gateway gave a broker up,
     or was killed, and a write would arrive when another gateway leads.
     """
-    made = await dial_tcp(factory, host, port)
-    linger = struct.pack("ii", 1, 0)
-    made[0].get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-    return made
+
+    async def unlingering(
+        factory: Callable[[], asyncio.Protocol], host: str, port: int
+    ) -> tuple[asyncio.BaseTransport, object]:
+        made = await dial(factory, host, port)
+        linger = struct.pack("ii", 1, 0)
+        made[0].get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        return made
+
+    return unlingering

@@ -6,7 +6,8 @@ down, and a lock that is not given is freed in the name of whoever is written an
 
     entered     before the broker's group is joined, and again when a look finds the name missing
     read        when a lock is not given, every READ_S at most; and every LOOK_S
-    removed     by its gateway when that leaves and has freed its locks; by others when no broker has listed it for GONE_S
+    removed     by its gateway when that leaves and its locks are free; by others when no broker
+                has listed it for GONE_S
 """
 
 from __future__ import annotations

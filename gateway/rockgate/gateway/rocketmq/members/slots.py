@@ -66,6 +66,11 @@ class Slots:
         """Whether the slots' masters are known."""
         return bool(self._queues)
 
+    @property
+    def held_count(self) -> int:
+        """How many slots are held here."""
+        return len(self._held)
+
     def place(self, name: str) -> QueueName | None:
         """The slot of a group as a queue; None before the slots' masters are known."""
         return self._queues[slot_of(name)] if self._queues else None
