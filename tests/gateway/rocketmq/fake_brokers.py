@@ -11,6 +11,7 @@ from tests.gateway.transcode.test_pulled_messages import message
 
 from rockgate.gateway.rocketmq.cluster.brokers import PullAnswer, QueueName
 from rockgate.gateway.rocketmq.cluster.errors import BrokerLost
+from rockgate.gateway.transcode.whole_batches import count_of
 from rockgate.protocol.kafka.records.bounds import BOUNDS, Bounds
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.running import ReplicaLink, ReplicaStatus
@@ -37,6 +38,9 @@ class FakeBrokers:
         """Body and properties of what is stored."""
         self.alone: list[tuple[bytes, str]] = []
         """Delayed messages: body and properties."""
+        self.inner: list[tuple[int, bytes, str]] = []
+        """Whole batches: offset, body and properties."""
+        self.inner_end = 0
         self.is_slave = False
         self.start = 0
         self.sends: list[int] = []
@@ -96,13 +100,19 @@ class FakeBrokers:
         return Command(code, headers.write(header))
 
     async def send_alone(
-        self, queue: QueueName, body: Buffer, properties: str, born_ms: int
+        self, queue: QueueName, body: Buffer, properties: str, born_ms: int, sys_flag: int = 0
     ) -> Command:
         assert queue == QUEUE
         await asyncio.sleep(0)
         code = self.script.pop(0) if self.script else ResponseCode.SUCCESS
         if code == LOST:
             raise BrokerLost("no answer")
+        if code in (0, 10, 11, 12) and sys_flag:
+            offset = self.inner_end
+            self.inner_end += count_of(properties.encode())
+            self.inner.append((offset, bytes(body), properties))
+            header = SentHeader(msg_id="", queue_id=queue.queue_id, queue_offset=offset)
+            return Command(code, headers.write(header))
         if code in (0, 10, 11, 12):
             self.alone.append((bytes(body), properties))
         header = SentHeader(msg_id="", queue_id=queue.queue_id, queue_offset=-1)

@@ -7,8 +7,15 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+)
 from kafka import KafkaConsumer, KafkaProducer
 from tests.gateway.rocketmq.cluster import TwoMasters, gateway, two_masters
 from tests.waiting import wait_until
@@ -235,3 +242,55 @@ def test_an_offset_behind_the_end_is_out_of_range(kafka: str) -> None:
     assert message is not None
     assert message.value() == b"only"
     consumer.close()
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_batch_queues_take_whole_batches_and_rocketmqs_messages_beside(
+    masters: TwoMasters, kafka: str, codec: str
+) -> None:
+    name = f"whole-{codec}"
+    admin = AdminClient({"bootstrap.servers": kafka})
+    [created] = admin.create_topics([NewTopic(name, 1, config={"queue.type": "BatchCQ"})]).values()
+    created.result(SECONDS_MAX)
+    settings = {"enable.idempotence": True, "compression.type": codec, "linger.ms": 50}
+
+    def write(values: list[bytes]) -> None:
+        producer = Producer({"bootstrap.servers": kafka, **settings})
+        for value in values:
+            producer.produce(name, value, partition=0, key=b"k", headers=[("h", b"x")])
+        assert producer.flush(SECONDS_MAX) == 0
+
+    async def send() -> None:
+        async with SdkProducer(masters.name_server, group="sdk") as producer:
+            await producer.send(Message(name, b"single", keys=["s"]))
+
+    first, last = [b"first-%d" % at for at in range(3000)], [b"last-%d" % at for at in range(10)]
+    write(first)
+    asyncio.run(send())
+    write(last)
+    found = consumed(kafka, name, 3011)
+    assert [value for *_, value, _ in found] == [*first, b"single", *last]
+    assert [offset for _, offset, *_ in found] == list(range(3011))
+    assert found[-1][4] == [("h", b"x")]
+    # From the midst of a batch.
+    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "midst"})
+    consumer.assign([TopicPartition(name, 0, 1234)])
+    [message] = consumer.consume(1, SECONDS_MAX)
+    assert message.value() == first[1234]
+    consumer.close()
+
+
+def test_a_topic_keeps_its_type_of_queues(kafka: str) -> None:
+    create(kafka, "simple", 1)
+    admin = AdminClient({"bootstrap.servers": kafka})
+    resource = ConfigResource(
+        ConfigResource.Type.TOPIC,
+        "simple",
+        incremental_configs=[
+            ConfigEntry("queue.type", "BatchCQ", incremental_operation=AlterConfigOpType.SET)
+        ],
+    )
+    [altered] = admin.incremental_alter_configs([resource]).values()
+    with pytest.raises(KafkaException) as raised:
+        altered.result(SECONDS_MAX)
+    assert raised.value.args[0].code() == KafkaError.INVALID_CONFIG

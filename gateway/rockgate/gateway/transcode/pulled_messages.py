@@ -23,6 +23,7 @@ from rockgate.gateway.transcode.record_bytes import (
     varint,
 )
 from rockgate.gateway.transcode.sent_records import COUNT, OFFSET_MS, UNIQUE
+from rockgate.gateway.transcode.whole_batches import read_inner
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     CHECKSUM_NAME,
@@ -30,6 +31,7 @@ from rockgate.protocol.entry import (
     COMPRESSED,
     HEAD_SIZE_V4,
     HOST_FLAGS,
+    INNER_BATCH,
     MAGIC_V1,
     EntryError,
     message_fields,
@@ -67,6 +69,8 @@ class PulledBatch(NamedTuple):
     data: bytearray
     base: int
     end: int
+    is_inner: bool = False
+    """Whether one message takes all its offsets."""
 
 
 class _Record(NamedTuple):
@@ -96,6 +100,15 @@ class PulledMessages:
         found: list[PulledBatch] = []
         at = 0
         while at < len(view):
+            if _is_inner(view, at):
+                total = message_fields(view, at)[0]
+                if not HEAD_SIZE_V4 <= total <= len(view) - at:
+                    raise EntryError(f"message has size {total}")
+                inner = read_inner(view[at : at + total], message_fields(view, at)[2])
+                at += total
+                if inner.end > offset and (not found or inner.base >= found[-1].end):
+                    found.append(PulledBatch(*inner, True))
+                continue
             batch, at = self._batch(view, at, offset)
             if batch is not None:
                 found.append(batch)
@@ -116,6 +129,8 @@ class PulledMessages:
             total, magic, offset, sys_flag, born_ms, body_size = fields(view, at)
             if not HEAD_SIZE_V4 <= total <= end - at:
                 raise EntryError(f"message has size {total}")
+            if sys_flag & INNER_BATCH:
+                break
             if offset < least or (count and offset <= last):
                 at += total
                 continue
@@ -221,6 +236,11 @@ class PulledMessages:
         if len(before) + len(behind) <= _SHAPE_SIZE_MAX:
             self._shapes[before, behind] = shape
         return shape
+
+
+def _is_inner(view: memoryview, at: int) -> bool:
+    """Whether a message takes several offsets; one that is truncated is found to be so later."""
+    return len(view) - at >= HEAD_SIZE_V4 and bool(message_fields(view, at)[3] & INNER_BATCH)
 
 
 def _unusual(view: memoryview) -> _Record:

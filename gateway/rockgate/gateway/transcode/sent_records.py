@@ -68,6 +68,8 @@ class SentRecords(NamedTuple):
     record_count: int
     alone: tuple[AloneMessage, ...] = ()
     """Those of its messages that have a request each, and are not in the body."""
+    whole: AloneMessage | None = None
+    """The one message that the batch is, as it came."""
 
 
 class _Layout(NamedTuple):

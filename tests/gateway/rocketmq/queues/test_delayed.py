@@ -8,6 +8,7 @@ import pytest
 from tests.gateway.rocketmq.queues.writing import NOW_MS, Writing, code_of
 
 from rockgate.gateway.rocketmq.queues.delayed import DelayRule
+from rockgate.gateway.rocketmq.queues.messages import BatchForm
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.kafka.records.record import Header, Record, build_batch
@@ -29,7 +30,7 @@ def append(
         is_all=True,
         deadline=asyncio.get_running_loop().time() + wait_s,
         now_ms=NOW_MS,
-        delay=rule,
+        form=BatchForm(rule),
     )
 
 

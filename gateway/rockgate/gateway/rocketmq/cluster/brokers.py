@@ -68,7 +68,7 @@ class SendingBrokers(Brokers, Protocol):
     """What writers ask of them."""
 
     async def send_alone(
-        self, queue: QueueName, body: Buffer, properties: str, born_ms: int
+        self, queue: QueueName, body: Buffer, properties: str, born_ms: int, sys_flag: int = 0
     ) -> Command:
         """Send one message to a queue (310); BrokerLost if no answer comes."""
         ...

@@ -157,7 +157,7 @@ class ClusterClient:
             code = RequestCode.SEND_BATCH_MESSAGE
             if self._client.rpc_hooks:
                 # A header that is written by hand is not signed.
-                fields = headers.write(self._fields(queue, born_ms, "", is_batch=True))
+                fields = headers.write(self._fields(queue, born_ms))
                 asking = link.request(code, fields, body, timeout_s=SEND_S)
             else:
                 asking = link.ask(code, self._written(queue, born_ms), body, SEND_S)
@@ -166,19 +166,19 @@ class ClusterClient:
             raise BrokerLost(str(failed)) from failed
 
     async def send_alone(
-        self, queue: QueueName, body: Buffer, properties: str, born_ms: int
+        self, queue: QueueName, body: Buffer, properties: str, born_ms: int, sys_flag: int = 0
     ) -> Command:
         """Send one message to a queue (310); BrokerLost if no answer comes."""
         head = self._head(queue, is_batch=False)
 
         def written(opaque: int, flag: int, body_size: int) -> bytes:
-            return head.write(opaque, flag, body_size, 0, born_ms, 0, properties)
+            return head.write(opaque, flag, body_size, sys_flag, born_ms, 0, properties)
 
         try:
             link = self._client.broker(await self._address(queue.broker))
             code = RequestCode.SEND_MESSAGE_V2
             if self._client.rpc_hooks:
-                fields = headers.write(self._fields(queue, born_ms, properties, is_batch=False))
+                fields = headers.write(self._fields(queue, born_ms, properties, sys_flag))
                 asking = link.request(code, fields, body, timeout_s=SEND_S)
             else:
                 asking = link.ask(code, written, body, SEND_S)
@@ -348,7 +348,7 @@ class ClusterClient:
         )
 
     def _fields(
-        self, queue: QueueName, born_ms: int, properties: str, *, is_batch: bool
+        self, queue: QueueName, born_ms: int, properties: str | None = None, sys_flag: int = 0
     ) -> SendHeaderV2:
         return SendHeaderV2(
             producer_group=self._group,
@@ -356,13 +356,13 @@ class ClusterClient:
             default_topic="",
             default_topic_queue_nums=0,
             queue_id=queue.queue_id,
-            sys_flag=0,
+            sys_flag=sys_flag,
             born_timestamp=born_ms,
             flag=0,
-            properties=properties,
+            properties=properties or "",
             reconsume_times=0,
             unit_mode=False,
-            batch=is_batch,
+            batch=properties is None,
             bname=queue.broker,
         )
 

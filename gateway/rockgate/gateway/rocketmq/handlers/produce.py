@@ -13,7 +13,8 @@ Versions
 - v5: log start offset, -1.  v9: flexible.  v13: topics by id.
 
 Departs from Kafka
-- Compressed batches are opened and stored plain. LogAppendTime is not supported.
+- Compressed batches are opened and stored plain, but in topics with `queue.type=BatchCQ`, where a
+  batch is one message, as it came. LogAppendTime is not supported.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.rocketmq.members.placement import NO_TRANSACTIONS
 from rockgate.gateway.rocketmq.queues.delayed import DelayRule
+from rockgate.gateway.rocketmq.queues.messages import BatchForm
 from rockgate.gateway.rocketmq.queues.queues import ClusterQueues
 from rockgate.gateway.rocketmq.topics.catalog import Cluster, ClusterCatalog
 from rockgate.gateway.rocketmq.topics.topic import ClusterTopic
@@ -184,7 +186,7 @@ class ClusterProduce:
             is_all=request.acks == -1,
             deadline=asyncio.get_running_loop().time() + _timeout_s(request),
             now_ms=self._now_ms(),
-            delay=_delay_rule(topic),
+            form=BatchForm(_delay_rule(topic), topic.has_batch_queues),
         )
 
 

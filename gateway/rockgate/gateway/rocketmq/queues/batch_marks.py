@@ -10,8 +10,9 @@ import re
 from typing import Final, NamedTuple
 
 from rockgate.gateway.transcode.sent_records import MESSAGES_MAX
+from rockgate.gateway.transcode.whole_batches import count_of
 from rockgate.protocol import entry as envelope
-from rockgate.protocol.entry import HEAD_SIZE_V4, EntryError, message_fields
+from rockgate.protocol.entry import HEAD_SIZE_V4, INNER_BATCH, EntryError, message_fields
 from rockgate.protocol.remoting.command import Buffer
 
 _key: Final = re.compile(
@@ -52,16 +53,23 @@ def find_marks(data: Buffer, end: int = 0) -> Marks:
     while at < len(view):
         if len(view) - at < HEAD_SIZE_V4:
             raise EntryError("message is truncated")
-        total, _, offset, *_ = message_fields(view, at)
+        total, _, offset, sys_flag, *_ = message_fields(view, at)
         if not HEAD_SIZE_V4 <= total <= len(view) - at:
             raise EntryError(f"message has size {total}")
         message = view[at : at + total]
         mark = _mark(message, offset) if _HINT in bytes(message) else None
         if mark is not None:
             found.append(mark)
-        end = offset + 1
+        end = offset + (_inner_count(message) if sys_flag & INNER_BATCH else 1)
         at += total
     return Marks(found, end)
+
+
+def _inner_count(message: memoryview) -> int:
+    entry = envelope.read(message)
+    return count_of(
+        bytes(message[entry.properties_at : entry.properties_at + entry.properties_size])
+    )
 
 
 def _mark(message: memoryview, offset: int) -> BatchMark | None:

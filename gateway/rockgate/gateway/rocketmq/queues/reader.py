@@ -267,6 +267,9 @@ class QueueReader:
         for batch in self._messages.batches(answer.body, offset):
             self._keep(batch)
             end = batch.end
+            if batch.is_inner:
+                # An offset is no message here: pulls side by side would have the same batches.
+                self._ahead_count = 1
         self._widen(len(answer.body), end - offset)
         left = offset + count - end
         if end == offset:

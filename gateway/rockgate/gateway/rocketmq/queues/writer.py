@@ -21,10 +21,10 @@ from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.rocketmq.cluster.brokers import QueueName, SendingBrokers, read
 from rockgate.gateway.rocketmq.cluster.errors import BrokerError
 from rockgate.gateway.rocketmq.members.leadership import SERVED, PartitionLease
-from rockgate.gateway.rocketmq.queues.delayed import DelayedSend, DelayRule
+from rockgate.gateway.rocketmq.queues import messages
+from rockgate.gateway.rocketmq.queues.delayed import DelayedSend
 from rockgate.gateway.rocketmq.queues.history import History
 from rockgate.gateway.rocketmq.queues.line import Line, WaitingBatch, WaitingRequest
-from rockgate.gateway.rocketmq.queues.messages import OpeningThreads, make_messages
 from rockgate.gateway.rocketmq.queues.outcomes import (
     BUSY,
     BUSY_S,
@@ -53,7 +53,7 @@ class QueueWriter:
         self,
         queue: QueueName,
         brokers: SendingBrokers,
-        threads: OpeningThreads,
+        threads: messages.OpeningThreads,
         history: History,
         *,
         lease: Callable[[], PartitionLease] = lambda: SERVED,
@@ -94,7 +94,7 @@ class QueueWriter:
         is_all: bool,
         deadline: float,
         now_ms: int,
-        delay: DelayRule = DelayRule.NONE,
+        form: messages.BatchForm = messages.PLAIN,
     ) -> asyncio.Future[int]:
         """Take a place in the line, and return the base offset to come, or RequestError.
 
@@ -120,9 +120,9 @@ class QueueWriter:
         if not self._line.has_room(len(body)):
             reason = "Too many batches are waiting."
             raise self.refuse(header, ErrorCode.NOT_LEADER_OR_FOLLOWER, reason)
-        request = self._line.place(header, len(body), now_ms, is_alone=delay is not DelayRule.NONE)
-        make = partial(make_messages, body, header, request.born_ms, now_ms, delay)
-        heavy = is_heavy(body)
+        request = self._line.place(header, len(body), now_ms, is_alone=form.is_alone)
+        make = partial(messages.make_messages, body, header, request.born_ms, now_ms, form)
+        heavy = not form.is_whole and is_heavy(body)
         if not heavy:
             try:
                 batch.sent = make(LIGHT)
@@ -265,8 +265,7 @@ class QueueWriter:
                 if request.term != self._term or not self._lease().is_served:
                     self._lose(request, "Another gateway leads this partition now.")
                     return
-                body = b"".join([batch.sent.body for batch in request.batches if batch.sent])
-                answer = await self._brokers.send(self.queue, body, request.born_ms)
+                answer = await messages.send_messages(self._brokers, self.queue, request)
                 code = answer.code
                 if code in STORED or code in STORED_ONCE:
                     self._confirm(request, read(answer, SentHeader).queue_offset, code)

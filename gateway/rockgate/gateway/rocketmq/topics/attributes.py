@@ -23,6 +23,9 @@ from rockgate.protocol.remoting.headers.topics import TopicHeader
 
 MESSAGE_TYPE: Final = "message.type"
 CLEANUP_POLICY: Final = "cleanup.policy"
+QUEUE_TYPE: Final = "queue.type"
+BATCH_QUEUES: Final = "BatchCQ"
+_QUEUE_TYPES: Final = frozenset((BATCH_QUEUES, "SimpleCQ"))
 DELAYING_TYPES: Final = frozenset(("DELAY", "MIXED"))
 SIZE_MAX: Final = 1 << 20
 _POLICIES: Final = {"delete": "DELETE", "compact": "COMPACTION"}
@@ -48,6 +51,8 @@ async def read_config(brokers: Brokers, wire: str, broker: str) -> Mapping[str, 
             config[name] = value
         elif name == CLEANUP_POLICY and value in _KAFKA_POLICIES:
             config[name] = _KAFKA_POLICIES[value]
+        elif name == QUEUE_TYPE and value in _QUEUE_TYPES:
+            config[name] = value
     return config
 
 
@@ -59,10 +64,12 @@ def to_attributes(config: Mapping[str, str], *, is_new: bool) -> str | None:
             parts.append(f"+{MESSAGE_TYPE}={value}")
         elif name == CLEANUP_POLICY and is_new and value in _POLICIES:
             parts.append(f"+{CLEANUP_POLICY}={_POLICIES[value]}")
+        elif name == QUEUE_TYPE and is_new and value in _QUEUE_TYPES:
+            parts.append(f"+{QUEUE_TYPE}={value}")
         else:
             raise RequestError(
                 ErrorCode.INVALID_CONFIG,
                 f"Config {name} cannot be set to '{value[:80]}' for a topic of a RocketMQ cluster. "
-                "A new topic takes message.type and cleanup.policy, a topic message.type.",
+                "A new topic takes message.type, cleanup.policy and queue.type.",
             )
     return ",".join(parts) or None

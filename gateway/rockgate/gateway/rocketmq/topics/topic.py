@@ -7,7 +7,12 @@ from typing import Final
 
 from rockgate.gateway.kafka.request import names as kafka_names
 from rockgate.gateway.rocketmq.cluster.brokers import QueueName
-from rockgate.gateway.rocketmq.topics.attributes import DELAYING_TYPES, MESSAGE_TYPE
+from rockgate.gateway.rocketmq.topics.attributes import (
+    BATCH_QUEUES,
+    DELAYING_TYPES,
+    MESSAGE_TYPE,
+    QUEUE_TYPE,
+)
 from rockgate.gateway.rocketmq.topics.partitions import PartitionTable
 from rockgate.gateway.transcode import names
 from rockgate.protocol.remoting.bodies.nameserver import QueueData
@@ -57,6 +62,11 @@ class ClusterTopic:
     def delays(self) -> bool:
         """Whether headers can delay a record of it."""
         return not self.is_typed or self.config.get(MESSAGE_TYPE) in DELAYING_TYPES
+
+    @property
+    def has_batch_queues(self) -> bool:
+        """Whether a record batch is one message of it."""
+        return self.config.get(QUEUE_TYPE) == BATCH_QUEUES
 
     def queue(self, partition: int) -> QueueName:
         """The queue of a partition."""
