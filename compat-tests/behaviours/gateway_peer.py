@@ -18,6 +18,7 @@ _OWN_SERVER: Final = "the test starts servers of its own"
 _CONFIGS: Final = "topics of a RocketMQ cluster have no such config"
 _RECORDS: Final = "records cannot be deleted over a RocketMQ cluster"
 _DELAYED: Final = "a delayed record has no offset before it is due"
+_TOGETHER: Final = "brokers deliver what is due at the same time in any order"
 _TIMES: Final = "a time is found by the time of storage"
 _CLASSIC: Final = "only classic groups are served"
 LEFT_OUT: Final[dict[str, str]] = {
@@ -28,6 +29,7 @@ LEFT_OUT: Final[dict[str, str]] = {
     "consumer_protocol": _CLASSIC,
     "consumerprotocol": _CLASSIC,
     "own_suite": _OWN_SERVER,
+    "test_delayed_records_of_a_batch_come_when_they_are_due_and_the_others_at_once": _TOGETHER,
     "test_batches_in_which_all_records_wait_are_stepped_over": _DELAYED,
     "test_an_offset_is_found_by_its_time": _TIMES,
     "test_a_topic_s_configs_are_described_and_hold_at_once": _CONFIGS,

@@ -3,6 +3,10 @@
 So either kind of client continues where the other stopped. Brokers store an offset per group and
 queue, and nothing beside it: no metadata and no epoch. A group has to exist at a broker before it
 commits there, so it is created at every master first.
+
+Of several first commits of a group in a topic that arrive side by side a broker loses some, though
+it confirms them: each makes a table of the group's queues, and the last table counts. So until one
+of them was confirmed they go one after another.
 """
 
 from __future__ import annotations
@@ -48,10 +52,13 @@ class _Offset(NamedTuple):
 class _Group:
     """A group that committed through this gateway."""
 
-    __slots__ = ("made_at", "partitions")
+    __slots__ = ("beginning", "begun_at", "made_at", "partitions")
 
     def __init__(self) -> None:
         self.made_at: set[str] = set()
+        self.begun_at: set[tuple[str, str]] = set()
+        """Topics and brokers at which a commit was confirmed."""
+        self.beginning = asyncio.Lock()
         self.partitions: dict[bytes, set[int]] = {}
 
 
@@ -162,14 +169,25 @@ class ClusterProgress:
             queue_id=queue.queue_id,
             commit_offset=offset.offset,
         )
+        known, place = self._group(group), (queue.topic, queue.broker)
         try:
-            await self._make(group, name, queue.broker)
-            code = RequestCode.UPDATE_CONSUMER_OFFSET
-            checked(await self._cluster.ask(queue.broker, code, header))
+            if place in known.begun_at:
+                await self._tell(group, name, queue.broker, header)
+            else:
+                async with known.beginning:
+                    await self._tell(group, name, queue.broker, header)
+                    known.begun_at.add(place)
         except BrokerError:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         self._note(group, offset.topic_id, offset.partition)
         return ErrorCode.NONE
+
+    async def _tell(
+        self, group: str, name: str, broker: str, header: UpdateConsumerOffsetHeader
+    ) -> None:
+        await self._make(group, name, broker)
+        code = RequestCode.UPDATE_CONSUMER_OFFSET
+        checked(await self._cluster.ask(broker, code, header))
 
     async def _make(self, group: str, name: str, broker: str) -> None:
         """Create a group at a broker, once."""
