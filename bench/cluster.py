@@ -39,7 +39,7 @@ from bench.measure.results import Bar, Report
 from bench.measure.run import Sampling, command_line
 from bench.peers import KafkaPeer, RocketMQPeer, jars
 from bench.peers.rocketmq import RocketMQMaster
-from rockgate.gateway.transcode.sent_records import to_messages
+from rockgate.gateway.transcode.remote.sent_records import to_messages
 from rockgate.protocol.kafka.records.batch import read_header
 from rockgate.protocol.kafka.records.record import Record, build_batch, open_records
 

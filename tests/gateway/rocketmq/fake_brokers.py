@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
-from tests.gateway.transcode.test_pulled_messages import message
+from tests.gateway.transcode.remote.test_pulled_messages import message
 
 from rockgate.gateway.rocketmq.cluster.brokers import PullAnswer, QueueName
 from rockgate.gateway.rocketmq.cluster.errors import BrokerLost
-from rockgate.gateway.transcode.whole_batches import count_of
+from rockgate.gateway.transcode.remote.whole_batches import count_of
 from rockgate.protocol.kafka.records.bounds import BOUNDS, Bounds
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.running import ReplicaLink, ReplicaStatus

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.gateway.transcode.test_pulled_messages import message, records_of, stored
-from tests.gateway.transcode.test_sent_records import alike, sent
+from tests.gateway.transcode.remote.test_pulled_messages import message, records_of, stored
+from tests.gateway.transcode.remote.test_sent_records import alike, sent
 
 from rockgate.gateway.rocketmq.queues.batch_marks import UNKNOWN, BatchMark, find_marks
 from rockgate.protocol.entry import EntryError

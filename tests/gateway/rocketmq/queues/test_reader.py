@@ -15,7 +15,7 @@ from rockgate.gateway.rocketmq.queues.reader import (
     QueueReader,
     QueueReading,
 )
-from rockgate.gateway.transcode.pulled_messages import PulledMessages
+from rockgate.gateway.transcode.remote.pulled_messages import PulledMessages
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.record import read_records
 

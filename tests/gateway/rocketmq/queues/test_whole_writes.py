@@ -7,7 +7,7 @@ import asyncio
 from tests.gateway.rocketmq.queues.writing import NOW_MS, Writing, code_of
 
 from rockgate.gateway.rocketmq.queues.messages import BatchForm
-from rockgate.gateway.transcode.sent_records import MESSAGES_MAX
+from rockgate.gateway.transcode.remote.sent_records import MESSAGES_MAX
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.records.batch import Compression, read_header
 from rockgate.protocol.kafka.records.record import Record, build_batch

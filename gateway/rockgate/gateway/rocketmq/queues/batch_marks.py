@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from rockgate.gateway.transcode.sent_records import MESSAGES_MAX
-from rockgate.gateway.transcode.whole_batches import count_of
+from rockgate.gateway.transcode.remote.sent_records import MESSAGES_MAX
+from rockgate.gateway.transcode.remote.whole_batches import count_of
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import HEAD_SIZE_V4, INNER_BATCH, EntryError, message_fields
 from rockgate.protocol.remoting.command import Buffer

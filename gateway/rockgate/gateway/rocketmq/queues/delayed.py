@@ -23,7 +23,7 @@ from rockgate.gateway.rocketmq.queues.outcomes import (
     STORED,
     STORED_ONCE,
 )
-from rockgate.gateway.transcode.sent_records import (
+from rockgate.gateway.transcode.remote.sent_records import (
     AloneMessage,
     SentRecords,
     properties_of,

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from rockgate.gateway.rocketmq.cluster.brokers import Brokers, QueueName, checked, read
 from rockgate.gateway.rocketmq.cluster.errors import BrokerLost
 from rockgate.gateway.rocketmq.queues.batch_marks import BatchMark, find_marks
-from rockgate.gateway.transcode.sent_records import unique_key
+from rockgate.gateway.transcode.remote.sent_records import unique_key
 from rockgate.protocol.entry import EntryError
 from rockgate.protocol.kafka.records.batch import BatchHeader
 from rockgate.protocol.remoting.codes import RequestCode, ResponseCode

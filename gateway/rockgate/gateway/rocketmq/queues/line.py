@@ -9,7 +9,7 @@ from typing import Final
 
 from rockgate.gateway.kafka.request.errors import RequestError
 from rockgate.gateway.rocketmq.queues.sequences import SequencePlace
-from rockgate.gateway.transcode.sent_records import SentRecords
+from rockgate.gateway.transcode.remote.sent_records import SentRecords
 from rockgate.protocol.kafka.records.batch import BatchHeader
 
 JOINED_BYTES_MAX: Final = 1 << 20

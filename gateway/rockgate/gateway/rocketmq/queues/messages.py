@@ -8,8 +8,8 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 from rockgate.gateway.rocketmq.cluster.brokers import QueueName, SendingBrokers
 from rockgate.gateway.rocketmq.queues.delayed import DelayRule, may_delay, to_delayed_messages
 from rockgate.gateway.rocketmq.queues.line import WaitingRequest
-from rockgate.gateway.transcode.sent_records import SentRecords, to_messages, unique_key
-from rockgate.gateway.transcode.whole_batches import SYS_FLAG, to_whole
+from rockgate.gateway.transcode.remote.sent_records import SentRecords, to_messages, unique_key
+from rockgate.gateway.transcode.remote.whole_batches import SYS_FLAG, to_whole
 from rockgate.protocol.kafka.records.batch import BatchHeader
 from rockgate.protocol.kafka.records.bounds import Bounds
 from rockgate.protocol.kafka.records.record import open_records

@@ -12,7 +12,7 @@ from rockgate.gateway.rocketmq.queues.history import CaughtUp, QueueHistory
 from rockgate.gateway.rocketmq.queues.messages import OpeningThreads
 from rockgate.gateway.rocketmq.queues.reader import STRIDE, Cache, QueueReader
 from rockgate.gateway.rocketmq.queues.writer import QueueWriter
-from rockgate.gateway.transcode.pulled_messages import PulledMessages
+from rockgate.gateway.transcode.remote.pulled_messages import PulledMessages
 
 IDLE_S: Final = 120.0
 """How long an unused reader is retained: longer than a fetch may wait at one."""

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from rockgate.gateway.rocketmq.cluster.brokers import PullAnswer, QueueName, ReadingBrokers, read
 from rockgate.gateway.rocketmq.cluster.errors import BrokerError
 from rockgate.gateway.runtime.bounded_cache import BoundedCache
-from rockgate.gateway.transcode.pulled_messages import PulledBatch, PulledMessages
+from rockgate.gateway.transcode.remote.pulled_messages import PulledBatch, PulledMessages
 from rockgate.protocol.entry import EntryError
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.remoting.codes import ResponseCode

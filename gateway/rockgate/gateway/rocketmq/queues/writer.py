@@ -36,7 +36,7 @@ from rockgate.gateway.rocketmq.queues.outcomes import (
 from rockgate.gateway.rocketmq.queues.refused import RefusedBatches, too_early
 from rockgate.gateway.rocketmq.queues.replicated import LateBatches
 from rockgate.gateway.rocketmq.queues.sequences import SequencePlace, Sequences
-from rockgate.gateway.transcode.sent_records import SentRecords
+from rockgate.gateway.transcode.remote.sent_records import SentRecords
 from rockgate.protocol.kafka.errors import BatchTooLarge, ErrorCode, MalformedBatch
 from rockgate.protocol.kafka.records.batch import BatchHeader
 from rockgate.protocol.kafka.records.bounds import LIGHT, Bounds, is_heavy

@@ -22,8 +22,8 @@ from rockgate.gateway.transcode.record_bytes import (
     of,
     varint,
 )
-from rockgate.gateway.transcode.sent_records import COUNT, OFFSET_MS, UNIQUE
-from rockgate.gateway.transcode.whole_batches import read_inner
+from rockgate.gateway.transcode.remote.sent_records import COUNT, OFFSET_MS, UNIQUE
+from rockgate.gateway.transcode.remote.whole_batches import read_inner
 from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import (
     CHECKSUM_NAME,

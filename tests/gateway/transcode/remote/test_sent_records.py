@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.budget import budget
 
 from rockgate.gateway.transcode.dictionary import read_message
-from rockgate.gateway.transcode.sent_records import (
+from rockgate.gateway.transcode.remote.sent_records import (
     COUNT,
     MESSAGES_MAX,
     OFFSET_MS,

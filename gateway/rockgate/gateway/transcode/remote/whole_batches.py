@@ -11,7 +11,7 @@ import re
 from typing import Final, NamedTuple
 
 from rockgate.gateway.transcode.dictionary import read_message
-from rockgate.gateway.transcode.sent_records import (
+from rockgate.gateway.transcode.remote.sent_records import (
     COUNT,
     MESSAGES_MAX,
     OFFSET_MS,

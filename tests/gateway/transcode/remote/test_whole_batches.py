@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.gateway.transcode.test_pulled_messages import BORN_MS, message
+from tests.gateway.transcode.remote.test_pulled_messages import message
+from tests.gateway.transcode.remote.test_sent_records import BORN_MS
 
 from rockgate.gateway.rocketmq.queues.batch_marks import BatchMark, find_marks
-from rockgate.gateway.transcode.pulled_messages import PulledBatch, PulledMessages
-from rockgate.gateway.transcode.sent_records import MESSAGES_MAX, REQUEST_BYTES_MAX
-from rockgate.gateway.transcode.whole_batches import SYS_FLAG, to_whole
+from rockgate.gateway.transcode.remote.pulled_messages import PulledBatch, PulledMessages
+from rockgate.gateway.transcode.remote.sent_records import MESSAGES_MAX, REQUEST_BYTES_MAX
+from rockgate.gateway.transcode.remote.whole_batches import SYS_FLAG, to_whole
 from rockgate.protocol.entry import EntryError
 from rockgate.protocol.kafka.errors import BatchTooLarge
 from rockgate.protocol.kafka.records.batch import Compression, read_header

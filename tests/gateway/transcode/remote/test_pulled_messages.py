@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.budget import budget
-from tests.gateway.transcode.test_sent_records import BORN_MS, alike, headers, sent
+from tests.gateway.transcode.remote.test_sent_records import BORN_MS, alike, headers, sent
 
-from rockgate.gateway.transcode.pulled_messages import PulledMessages
-from rockgate.gateway.transcode.sent_records import SentRecords
+from rockgate.gateway.transcode.remote.pulled_messages import PulledMessages
+from rockgate.gateway.transcode.remote.sent_records import SentRecords
 from rockgate.protocol.entry import COMPRESSED, EntryError, pack_properties
 from rockgate.protocol.kafka.records.batch import check
 from rockgate.protocol.kafka.records.record import Record, read_records

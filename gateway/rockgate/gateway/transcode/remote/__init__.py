@@ -1,0 +1,1 @@
+"""Records as messages of brokers elsewhere, and back: without the store."""
