@@ -80,6 +80,37 @@ POP_RETRIES = Metric(
     _COUNTER,
     "Messages moved to a retry topic since start because they were not acknowledged in time.",
 )
+SHARE_GROUPS = Metric("rockgate_share_groups", _GAUGE, "Share groups, by state.", ("state",))
+SHARE_IN_FLIGHT = Metric(
+    "rockgate_share_in_flight",
+    _GAUGE,
+    "Records that share groups were given and that are not finished; those given back count.",
+)
+SHARE_WINDOWS = Metric(
+    "rockgate_share_windows", _GAUGE, "Pairs of a share group and a partition that it reads."
+)
+SHARE_SESSIONS = Metric("rockgate_share_sessions", _GAUGE, "Open share sessions.")
+SHARE_RECORDS = Metric(
+    "rockgate_share_records_total",
+    _COUNTER,
+    "Records that members of share groups acquired since start; one that comes again counts again.",
+)
+SHARE_ACKS = Metric(
+    "rockgate_share_acknowledgements_total",
+    _COUNTER,
+    "Records that members of share groups acknowledged since start, by type.",
+    ("type",),
+)
+SHARE_LATE = Metric(
+    "rockgate_share_lock_timeouts_total",
+    _COUNTER,
+    "Records of share groups whose acquisition lock expired since start.",
+)
+SHARE_ARCHIVED = Metric(
+    "rockgate_share_archived_total",
+    _COUNTER,
+    "Records of share groups given up since start after as many deliveries as the limit allows.",
+)
 
 BROKER_METRICS = (
     PUT_MESSAGES,
@@ -97,4 +128,12 @@ BROKER_METRICS = (
     POP_ACKS,
     POP_STALE_ACKS,
     POP_RETRIES,
+    SHARE_GROUPS,
+    SHARE_IN_FLIGHT,
+    SHARE_WINDOWS,
+    SHARE_SESSIONS,
+    SHARE_RECORDS,
+    SHARE_ACKS,
+    SHARE_LATE,
+    SHARE_ARCHIVED,
 )

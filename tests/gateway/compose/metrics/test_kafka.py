@@ -5,8 +5,14 @@ from time import thread_time
 from tests.gateway.fakes import HandClock
 from tests.gateway.kafka.admin import Admin
 from tests.gateway.kafka.fakes import Script
+from tests.gateway.kafka.share.world import ACCEPT, REJECT, RELEASE, RENEW, Shares, joined
 
-from rockgate.gateway.compose.metrics.kafka import GroupSource, RequestSource, TopicSource
+from rockgate.gateway.compose.metrics.kafka import (
+    GroupSource,
+    RequestSource,
+    ShareSource,
+    TopicSource,
+)
 from rockgate.gateway.kafka.embedded.progress import StoreProgress
 from rockgate.gateway.kafka.groups.config import GroupsConfig
 from rockgate.gateway.kafka.groups.groups import Groups, new_member_id
@@ -160,3 +166,36 @@ def test_groups_are_reported_with_their_lag_the_largest_first() -> None:
     # Deleted records are not part of any lag.
     admin.delete_records(8, "a", 0)
     assert told(source)['rockgate_group_lag{group="behind",topic="a"}'] == 2
+
+
+async def test_share_groups_are_reported_with_what_became_of_their_records() -> None:
+    world = Shares()
+    world.topic("orders", 1)
+    world.configure(auto_offset_reset="earliest", delivery_count_limit="2")
+    a, b = joined(world, "a", "b")
+    world.batch(10)
+    await a.take()
+    assert a.code((0, 3, [ACCEPT]), (4, 4, [REJECT]), (5, 6, [RELEASE])) == 0
+    assert a.code((0, 0, [ACCEPT])) == 0, "what is finished already does not count"
+    assert a.code((7, 7, [RENEW]), is_renew_ack=True) == 0
+    assert len(await b.take()) == 1, "what failed before comes in parts"
+    source = ShareSource(world.records, world.share_sessions)
+    found = told(source)
+    assert found["rockgate_share_records_total"] == 11
+    assert found["rockgate_share_in_flight"] == 5
+    assert found["rockgate_share_windows"] == 1
+    assert found["rockgate_share_sessions"] == 2
+    acks = {
+        kind: found[f'rockgate_share_acknowledgements_total{{type="{kind}"}}']
+        for kind in ("gap", "accept", "release", "reject", "renew")
+    }
+    assert acks == {"gap": 0, "accept": 4, "release": 2, "reject": 1, "renew": 1}
+    world.pass_time(31_000)
+    world.records.expire()
+    found = told(source)
+    assert found["rockgate_share_lock_timeouts_total"] == 4
+    assert found["rockgate_share_archived_total"] == 1, "the one that came twice"
+    groups = GroupSource(
+        groups=world.groups, store=world.store, empty=world.folds.empty, config=MetricsConfig()
+    )
+    assert told(groups)['rockgate_share_groups{state="Stable"}'] == 1

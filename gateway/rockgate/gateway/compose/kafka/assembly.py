@@ -175,6 +175,7 @@ class KafkaAssembly:
             GroupSource(
                 groups=groups, store=self.store, empty=self.folds.empty, config=config.metrics
             ),
+            self.shares.source,
             RememberedSource(
                 producers=self.folds.producers,
                 transactions=self.folds.transactions,

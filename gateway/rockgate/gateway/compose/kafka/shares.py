@@ -7,6 +7,7 @@ from functools import partial
 
 from rockgate.gateway.compose.config import Config
 from rockgate.gateway.compose.folds import KafkaFolds
+from rockgate.gateway.compose.metrics.kafka import ShareSource
 from rockgate.gateway.kafka.configs.resources import ResourceType
 from rockgate.gateway.kafka.groups.consumer.assignment.topics import CatalogTopics
 from rockgate.gateway.kafka.groups.share.config import ShareSettings
@@ -53,6 +54,7 @@ class SharesAssembly:
             release=self.records.release,
         )
         self.groups.on_left.append(self.sessions.close)
+        self.source = ShareSource(self.records, self.sessions)
 
     def upkeep(self) -> dict[str, Callable[[], bool]]:
         """Periodic work: each call does a little, and returns true while there is more."""

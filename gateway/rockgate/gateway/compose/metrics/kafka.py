@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush, heapreplace
 from typing import NamedTuple
 
+from rockgate.gateway.groups.ownership import GroupType
 from rockgate.gateway.kafka.embedded.catalog import StoreCatalog
 from rockgate.gateway.kafka.groups.classic.events import GroupState
 from rockgate.gateway.kafka.groups.groups import Groups
@@ -17,6 +18,8 @@ from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.request_metrics import Traffic
+from rockgate.gateway.kafka.share.records import ShareRecords
+from rockgate.gateway.kafka.share.sessions import ShareSessions
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.telemetry import broker_metrics, metrics
 from rockgate.gateway.telemetry.config import MetricsConfig
@@ -157,6 +160,7 @@ class GroupSource:
     def __call__(self, page: Exposition) -> Iterator[None]:
         """Collect the metrics, group by group."""
         states = Counter[str]({state.value: 0 for state in GroupState})
+        shares = Counter[str]({GroupState.EMPTY.value: 0, GroupState.STABLE.value: 0})
         lags = _Lags(self._groups_max)
         for name in list(self._groups.names()):
             view = self._groups.describe(name)
@@ -164,10 +168,14 @@ class GroupSource:
                 # It was deleted during the collection.
                 continue
             states[view.state.value] += 1
+            if view.kind is GroupType.SHARE:
+                shares[view.state.value] += 1
             yield from self._behind(name, lags)
             yield
         for state, count in states.items():
             page.add(metrics.GROUPS, count, state)
+        for state, count in shares.items():
+            page.add(broker_metrics.SHARE_GROUPS, count, state)
         page.add(metrics.LAG, lags.records)
         page.add(metrics.LAG_OFFSETS, lags.offsets)
         page.add(metrics.LAGS_HIDDEN, lags.count - len(lags.largest))
@@ -208,6 +216,27 @@ class GroupSource:
                         size = max(size, store.log.end - unit.position)
             lags.add(_Lag(records, offsets, size, group, names.to_kafka(topic.name)))
             yield
+
+
+class ShareSource:
+    """Metrics of the records of share groups."""
+
+    def __init__(self, records: ShareRecords, sessions: ShareSessions) -> None:
+        self._records = records
+        self._sessions = sessions
+
+    def __call__(self, page: Exposition) -> Iterator[None]:
+        """Collect the metrics."""
+        records = self._records
+        page.add(broker_metrics.SHARE_IN_FLIGHT, records.in_flight_count)
+        page.add(broker_metrics.SHARE_WINDOWS, records.window_count)
+        page.add(broker_metrics.SHARE_SESSIONS, len(self._sessions))
+        page.add(broker_metrics.SHARE_RECORDS, records.acquired_count)
+        for type_, count in records.acknowledged.items():
+            page.add(broker_metrics.SHARE_ACKS, count, type_.name.lower())
+        page.add(broker_metrics.SHARE_LATE, records.late_count)
+        page.add(broker_metrics.SHARE_ARCHIVED, records.archived_count)
+        yield
 
 
 def _error_name(code: int) -> str:

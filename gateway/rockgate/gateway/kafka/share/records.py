@@ -73,7 +73,10 @@ class ShareRecords:
         self._wake = wake
         self._deferrals = DeferralLog(log, "share groups: cannot archive records")
         self.acquired_count = 0
-        self.acknowledged_count = 0
+        self.acknowledged = dict.fromkeys(AcknowledgeType, 0)
+        """Records that were acknowledged, by what was said of them."""
+        self.late_count = 0
+        """Records whose lock expired."""
         self.archived_count = 0
         """Records that were delivered as often as the limit says, and not accepted."""
 
@@ -96,6 +99,16 @@ class ShareRecords:
         return self._state.of_group(group)
 
     # Partitions
+
+    @property
+    def in_flight_count(self) -> int:
+        """Records that were delivered and are not finished, of all groups."""
+        return self._state.count
+
+    @property
+    def window_count(self) -> int:
+        """Pairs of a group and a partition that it reads."""
+        return len(self._state)
 
     @property
     def is_full(self) -> bool:
@@ -212,7 +225,8 @@ class ShareRecords:
         for first, end in renewed:
             window.lock(first, end, member_id, now_ms + policy.lock_ms)
             self._state.look_at(window, now_ms + policy.lock_ms)
-        self.acknowledged_count += _count(ended.get(EndReason.ACKNOWLEDGED, ()))
+        for first, end, type_ in ranges:
+            self.acknowledged[AcknowledgeType(type_)] += max(0, end - max(first, start))
         if released or (is_full and ended):
             self._wake(*window.key[1:])
         return ErrorCode.NONE
@@ -268,6 +282,7 @@ class ShareRecords:
             try:
                 self._finish(window, {}, late, self._policy(window.key[0]))
                 self._deferrals.end()
+                self.late_count += _count(late)
             except StoreError as error:
                 self._deferrals.report(error)
                 self._state.look_at(window, now_ms + REFUSED_MS)
