@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rockgate.store.inflight import share_window
 from rockgate.store.inflight.changes import Acquire, runs_of
-from rockgate.store.inflight.share_window import SHARE_IN_FLIGHT_MAX, ShareWindow
+from rockgate.store.inflight.share_window import FEW, SHARE_IN_FLIGHT_MAX, ShareWindow
 
 KEY = ("g", bytes(16), 0)
 OFFSETS = 24
@@ -50,13 +51,15 @@ def test_a_range_is_held_only_if_all_of_it_is_in_time_by_the_one_member() -> Non
     window = ShareWindow(KEY, 0, 0)
     acquire(window, (*range(4), *range(5, 9)), end=9)
     window.lock(0, 9, "a", 100)
-    assert window.is_held_by("a", 0, 4, 99)
-    assert not window.is_held_by("a", 0, 4, 100), "the deadline has come"
-    assert not window.is_held_by("b", 0, 4, 99)
-    assert not window.is_held_by("a", 3, 6, 99), "there is a gap"
-    assert not window.is_held_by("a", 8, 10, 99), "it ends before"
+    assert window.is_held_by("a", [(0, 4)], 99)
+    assert not window.is_held_by("a", [(0, 4)], 100), "the deadline has come"
+    assert not window.is_held_by("b", [(0, 4)], 99)
+    assert not window.is_held_by("a", [(3, 6)], 99), "there is a gap"
+    assert not window.is_held_by("a", [(8, 10)], 99), "it ends before"
     window.lock(6, 7, "b", 100)
-    assert not window.is_held_by("a", 5, 9, 99)
+    assert not window.is_held_by("a", [(5, 9)], 99)
+    assert window.is_held_by("a", [(0, 2), (3, 4), (7, 9)], 99)
+    assert not window.is_held_by("a", [(0, 2), (6, 7), (7, 9)], 99), "one of them is not"
     assert [(run.first, run.end) for run in window.held_by("a", 99)] == [(0, 4), (5, 6), (7, 9)]
 
 
@@ -93,12 +96,23 @@ _STEPS = st.one_of(
     st.tuples(st.just("end"), _SOME),
     st.tuples(st.just("lock"), _RANGE, st.sampled_from("ab"), st.integers(1, 9)),
     st.tuples(st.just("release"), _RANGE),
+    st.tuples(st.just("release all"), _SOME),
+    st.tuples(st.just("lock all"), _SOME, st.sampled_from("ab"), st.integers(1, 9)),
     st.tuples(st.just("reset"), st.integers(0, OFFSETS)),
 )
 
 
-@given(st.lists(_STEPS, max_size=25), st.integers(0, 9))
-def test_runs_are_what_single_offsets_would_be(steps: list[tuple[Any, ...]], now_ms: int) -> None:
+@pytest.mark.parametrize("few", [0, FEW], ids=["in one pass", "one by one"])
+@given(steps=st.lists(_STEPS, max_size=25), now_ms=st.integers(0, 9))
+def test_runs_are_what_single_offsets_would_be(
+    few: int, steps: list[tuple[Any, ...]], now_ms: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(share_window, "FEW", few)
+        compare_with_offsets(steps, now_ms)
+
+
+def compare_with_offsets(steps: list[tuple[Any, ...]], now_ms: int) -> None:
     window, model = ShareWindow(KEY, 0, 0), dict[int, Offset]()
     for what, *values in steps:
         if what == "acquire":
@@ -113,6 +127,11 @@ def test_runs_are_what_single_offsets_would_be(steps: list[tuple[Any, ...]], now
         elif what == "reset":
             window.reset(values[0])
             model.clear()
+        elif what.endswith("all"):
+            holder, deadline_ms = values[1:] or (None, 0)
+            window.lock_all([(o, o + 1) for o in sorted(values[0])], holder, deadline_ms)
+            for offset in model.keys() & values[0]:
+                model[offset] = replace(model[offset], holder=holder, deadline_ms=deadline_ms)
         else:
             first, end = values[0]
             holder, deadline_ms = values[1:] or (None, 0)
@@ -130,6 +149,9 @@ def test_runs_are_what_single_offsets_would_be(steps: list[tuple[Any, ...]], now
     assert all(end <= run.first for end, run in zip(ends, list(window.runs())[1:], strict=False))
     free = {o for o, each in model.items() if not (each.holder and each.deadline_ms > now_ms)}
     assert {o for run in window.available(now_ms) for o in range(run.first, run.end)} == free
+    asked = [(o, o + 2) for o in range(0, OFFSETS, 3)]
+    parts = [o for first, end, _ in window.parts(asked) for o in range(first, end)]
+    assert parts == sorted(model.keys() & {o for pair in asked for o in range(*pair)})
     late = {o for o, each in model.items() if each.holder and each.deadline_ms <= now_ms}
     assert {o for run in window.expired(now_ms) for o in range(run.first, run.end)} == late
     again = ShareWindow(KEY, 0, 0)

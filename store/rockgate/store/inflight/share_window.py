@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeAlias
 
 from rockgate.store.inflight.changes import Acquire, Extend
 from rockgate.store.inflight.tracked import Key, Tracked
@@ -24,7 +24,12 @@ SHARE_IN_FLIGHT_MAX: Final = 10_000
 """Maximum number of offsets per window: the largest `group.share.max.partition.max.record.locks`
 that Kafka accepts."""
 SHARE_DELIVERIES_MAX: Final = 0x7FFF
+FEW: Final = 8
+"""Up to so many ranges are found one by one; for more, all runs are gone through once."""
 _RUN: Final = struct.Struct(">qIH")
+_NOWHERE: Final = (1 << 63, 1 << 63)
+Range: TypeAlias = tuple[int, int]
+"""From the first offset to before the second."""
 
 
 class Run:
@@ -105,14 +110,32 @@ class ShareWindow(Tracked):
             low -= 1
         return self._runs[low : bisect_left(self._runs, end, lo=low, key=_FIRST)]
 
-    def is_held_by(self, holder: str, first: int, end: int, now_ms: int) -> bool:
-        """Say whether a member holds every offset of a range."""
-        at = first
-        for run in self.within(first, end):
-            if run.first > at or run.holder != holder or not run.is_held(now_ms):
+    def parts(self, ranges: Sequence[Range]) -> Iterator[tuple[int, int, Run]]:
+        """Yield what is in flight of ascending ranges, as parts of one run each."""
+        runs, count = self._runs, len(self._runs)
+        at = bisect_right(runs, ranges[0][0], key=_FIRST) - 1 if ranges else 0
+        at = max(at, 0)
+        for first, end in ranges:
+            while at < count and runs[at].end <= first:
+                at += 1
+            while at < count and (run := runs[at]).first < end:
+                yield (
+                    run.first if run.first > first else first,
+                    run.end if run.end < end else end,
+                    run,
+                )
+                if run.end > end:
+                    break
+                at += 1
+
+    def is_held_by(self, holder: str, ranges: Sequence[Range], now_ms: int) -> bool:
+        """Say whether a member holds every offset of ascending ranges."""
+        held = 0
+        for first, end, run in self.parts(ranges):
+            if run.holder != holder or run.deadline_ms <= now_ms:
                 return False
-            at = run.end
-        return at >= end
+            held += end - first
+        return held == sum(end - first for first, end in ranges)
 
     def next_deadline(self, after_ms: int = -1) -> int | None:
         """Return the earliest deadline after a time; None without any."""
@@ -133,6 +156,19 @@ class ShareWindow(Tracked):
         for run in self._runs[low:high]:
             run.holder, run.deadline_ms = holder, deadline_ms
         self._join(low, high)
+
+    def lock_all(self, ranges: Sequence[Range], holder: str | None, deadline_ms: int) -> None:
+        """Do the same for many ranges, in ascending order, in one pass over the runs."""
+        if len(ranges) <= FEW:
+            for first, end in ranges:
+                self.lock(first, end, holder, deadline_ms)
+            return
+
+        def change(run: Run) -> bool:
+            run.holder, run.deadline_ms = holder, deadline_ms
+            return True
+
+        self._sweep(ranges, change)
 
     # Changes: only the fold makes them
 
@@ -164,6 +200,11 @@ class ShareWindow(Tracked):
 
     def ended(self, runs: Sequence[int]) -> None:
         """Remove runs of offsets."""
+        if len(runs) > 2 * FEW:
+            ranges = sorted((first, first + count) for first, count in _pairs(runs))
+            self._sweep(ranges, lambda run: False)
+            self._count = sum(run.end - run.first for run in self._runs)
+            return
         for first, count in _pairs(runs):
             low, high = self._cut(first), self._cut(first + count)
             self._count -= sum(run.end - run.first for run in self._runs[low:high])
@@ -190,6 +231,38 @@ class ShareWindow(Tracked):
             runs.insert(index, rest)
             cut.end = at
         return index
+
+    def _sweep(self, ranges: Sequence[Range], change: Callable[[Run], bool]) -> None:
+        """Change what is in flight of ascending ranges; it goes where `change` returns False."""
+        made: list[Run] = []
+
+        def add(run: Run) -> None:
+            if made and made[-1].end == run.first and made[-1].is_like(run):
+                made[-1].end = run.end
+            else:
+                made.append(run)
+
+        rest = iter(ranges)
+        first, end = next(rest)
+        for run in self._runs:
+            while run.end > first:
+                if end <= run.first:
+                    first, end = next(rest, _NOWHERE)
+                    continue
+                if run.first < first:
+                    add(Run(run.first, first, run.deliveries, run.holder, run.deadline_ms))
+                    run.first = first
+                if run.end <= end:
+                    if change(run):
+                        add(run)
+                    break
+                part = Run(run.first, end, run.deliveries, run.holder, run.deadline_ms)
+                if change(part):
+                    add(part)
+                run.first = end
+            else:
+                add(run)
+        self._runs = made
 
     def _join(self, low: int, high: int) -> None:
         """Make one of neighbours that are alike, from one index on and up to another."""

@@ -18,6 +18,7 @@ from rockgate.gateway.kafka.quotas.throttling import Throttling
 from rockgate.gateway.kafka.request import names
 from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.request_metrics import Traffic
+from rockgate.gateway.kafka.share.acknowledgements import AcknowledgeType
 from rockgate.gateway.kafka.share.records import ShareRecords
 from rockgate.gateway.kafka.share.sessions import ShareSessions
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
@@ -233,7 +234,7 @@ class ShareSource:
         page.add(broker_metrics.SHARE_SESSIONS, len(self._sessions))
         page.add(broker_metrics.SHARE_RECORDS, records.acquired_count)
         for type_, count in records.acknowledged.items():
-            page.add(broker_metrics.SHARE_ACKS, count, type_.name.lower())
+            page.add(broker_metrics.SHARE_ACKS, count, AcknowledgeType(type_).name.lower())
         page.add(broker_metrics.SHARE_LATE, records.late_count)
         page.add(broker_metrics.SHARE_ARCHIVED, records.archived_count)
         yield

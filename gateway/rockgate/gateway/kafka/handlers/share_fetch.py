@@ -24,7 +24,7 @@ Departs from Kafka
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from rockgate.gateway.kafka.groups.share.config import SharePolicy
@@ -158,24 +158,31 @@ class ShareFetch:
     # Looking and waiting
 
     def _look(
-        self, wanted: ShareAsked, session: ShareSession, peer: Peer, *, may_be_cold: bool
+        self,
+        wanted: ShareAsked,
+        session: ShareSession,
+        peer: Peer,
+        *,
+        may_be_cold: bool,
+        rest: Sequence[Partition] = (),
     ) -> Look:
-        readable, refused = self._readable(session, peer)
+        """Look at the rest of what was not looked at before, or at everything."""
+        readable, refused = self._readable(rest or list(session.in_turn()), peer)
         look = self._fetching.look(wanted, readable, may_be_cold=may_be_cold)
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         look.found += [Found(each, [], b"", code, code.meaning) for each in refused]
         return look
 
     def _readable(
-        self, session: ShareSession, peer: Peer
-    ) -> tuple[list[Partition], list[Partition]]:
+        self, partitions: Sequence[Partition], peer: Peer
+    ) -> tuple[Sequence[Partition], list[Partition]]:
         """Which partitions the client may read, and which not."""
         if self._permitted is UNCHECKED:
-            return list(session.in_turn()), []
+            return partitions, []
         allowed: dict[bytes, bool] = {}
         readable: list[Partition] = []
         refused: list[Partition] = []
-        for partition in session.in_turn():
+        for partition in partitions:
             topic_id = partition[0]
             if topic_id not in allowed:
                 allowed[topic_id] = self._acknowledging.may_read(peer, topic_id)
@@ -195,6 +202,12 @@ class ShareFetch:
         until = clock.time() + wait_ms / 1000
         tries = 0
         while not _is_enough(look):
+            if look.rest and not (look.cold or look.beginning):
+                await asyncio.sleep(0)
+                if not self._sessions.is_current(session, epoch):
+                    break
+                look = self._look(wanted, session, peer, may_be_cold=True, rest=look.rest)
+                continue
             if _is_open(look) and tries < TRIES_MAX:
                 tries += 1
                 await self._fetching.prepare(wanted, look)
@@ -261,8 +274,8 @@ def _is_enough(look: Look) -> bool:
 
 
 def _is_open(look: Look) -> bool:
-    """Whether something has to be loaded before it is known what there is."""
-    return bool(look.cold or look.beginning)
+    """Whether something has to be loaded, or looked at, before it is known what there is."""
+    return bool(look.cold or look.beginning or look.rest)
 
 
 def _data(found: Found) -> PartitionData:

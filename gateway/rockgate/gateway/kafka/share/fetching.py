@@ -16,7 +16,7 @@ from rockgate.gateway.kafka.groups.share.config import EARLIEST, SharePolicy, du
 from rockgate.gateway.kafka.request.errors import explain
 from rockgate.gateway.kafka.share.batches import Piece, pieces_of
 from rockgate.gateway.kafka.share.plan import plan, reach, room_of
-from rockgate.gateway.kafka.share.records import Acquired, ShareRecords
+from rockgate.gateway.kafka.share.records import RUNS_AT_ONCE, Acquired, ShareRecords
 from rockgate.gateway.kafka.share.sessions import Partition
 from rockgate.gateway.storage.cold_reads import ColdReads
 from rockgate.protocol.kafka.errors import ErrorCode, MalformedBatch
@@ -34,6 +34,10 @@ ANSWER_BYTES_MAX: Final = 8 << 20
 """What one answer has at most, unless its first batch is larger: it is copied together."""
 READS_MAX: Final = 256
 """Partitions that are read in one turn of the loop."""
+
+
+RANGES_MAX: Final = 2_000
+"""Ranges of offsets that are acquired at once, where clients have given back single records."""
 
 
 class Found(NamedTuple):
@@ -61,7 +65,7 @@ class ShareAsked(NamedTuple):
 class Look:
     """What was found in the partitions."""
 
-    __slots__ = ("beginning", "cold", "count", "found", "reads", "size")
+    __slots__ = ("beginning", "cold", "count", "found", "range_count", "reads", "rest", "size")
 
     def __init__(self) -> None:
         self.found: list[Found] = []
@@ -69,6 +73,9 @@ class Look:
         """Offsets that were acquired."""
         self.size = 0
         self.reads = 0
+        self.range_count = 0
+        self.rest: Sequence[Partition] = ()
+        """Partitions that were not looked at, because the others took long enough."""
         self.cold: list[Place] = []
         """What has to be loaded from disk."""
         self.beginning: list[Queue] = []
@@ -114,11 +121,15 @@ class ShareFetching:
         self, asked: ShareAsked, partitions: Sequence[Partition], *, may_be_cold: bool
     ) -> Look:
         """Acquire what is available, in order, until there is enough."""
-        look = Look()
-        for partition in partitions:
+        look, scanned = Look(), 0
+        for at, partition in enumerate(partitions):
+            if scanned > RUNS_AT_ONCE:
+                look.rest = partitions[at:]
+                break
             left = min(asked.bytes_max, ANSWER_BYTES_MAX) - look.size
             is_over = look.count >= asked.records_max or (look.size > 0 and left <= 0)
-            is_over = is_over or look.reads >= READS_MAX or self._records.is_full
+            is_over = is_over or look.reads >= READS_MAX or look.range_count >= RANGES_MAX
+            is_over = is_over or self._records.is_full
             queue = self.queue(*partition)
             if isinstance(queue, ErrorCode):
                 look.found.append(Found(partition, [], b"", queue, queue.meaning))
@@ -127,6 +138,7 @@ class ShareFetching:
                 # Where a group begins is where it is now, whether or not there is more room.
                 window = self._window(asked, queue, look)
                 if window is not None and not is_over:
+                    scanned += window.run_count
                     self._look_at(
                         asked, partition, queue, window, look, left, may_be_cold=may_be_cold
                     )
@@ -151,6 +163,7 @@ class ShareFetching:
         may_be_cold: bool,
     ) -> None:
         records, policy = self._records, asked.policy
+        records.settle(window, asked.member_id)
         records.trim(window, queue, policy)
         now_ms = self._clock.monotonic_ms()
         where = reach(window, now_ms, room_of(window, policy))
@@ -178,6 +191,7 @@ class ShareFetching:
             read_from,
             read_to,
             records_max=asked.records_max - look.count,
+            ranges_max=RANGES_MAX - look.range_count,
             is_strict=asked.is_strict,
             policy=policy,
             now_ms=now_ms,
@@ -187,6 +201,7 @@ class ShareFetching:
             body = _bytes_of(pieces, acquired)
             look.found.append(Found(partition, acquired, body))
             look.count += planned.count
+            look.range_count += len(planned.taken)
             look.size += len(body)
 
     # Where a group begins

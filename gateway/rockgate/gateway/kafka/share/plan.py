@@ -73,6 +73,7 @@ def plan(
     read_to: int,
     *,
     records_max: int,
+    ranges_max: int,
     is_strict: bool,
     policy: SharePolicy,
     now_ms: int,
@@ -84,6 +85,8 @@ def plan(
     for run in window.available(now_ms):
         if run.first >= until or left <= 0:
             break
+        if len(planned.taken) + len(planned.gone) >= ranges_max:
+            return planned
         share = portion(run, policy.deliveries_max)
         if share is not None and planned.taken:
             # It is delivered without others, next time.

@@ -35,9 +35,13 @@ WINDOWS_MAX: Final = 200_000
 """Windows of all groups together: a client may invent group names."""
 OFFSETS_MAX: Final = 4_000_000
 """Offsets in flight, of all groups together."""
-WINDOWS_AT_ONCE: Final = 32
+RUNS_AT_ONCE: Final = 10_000
+"""Runs that one step goes through: a few milliseconds, whatever clients have made of them."""
 REFUSED_MS: Final = 10_000
-_REASONS: Final = {
+_RELEASE: Final = int(AcknowledgeType.RELEASE)
+_RENEW: Final = int(AcknowledgeType.RENEW)
+"""Plain numbers: they are compared for every range, and looking an enum up takes longer."""
+_REASONS: Final[dict[int, EndReason]] = {
     AcknowledgeType.GAP: EndReason.LOST,
     AcknowledgeType.ACCEPT: EndReason.ACKNOWLEDGED,
     AcknowledgeType.REJECT: EndReason.DISCARDED,
@@ -72,8 +76,10 @@ class ShareRecords:
         self._monotonic_ms = monotonic_ms
         self._wake = wake
         self._deferrals = DeferralLog(log, "share groups: cannot archive records")
+        self._leaving: dict[tuple[str, str], dict[tuple[str, bytes, int], None]] = {}
+        """Of members that are gone, by group and id: the windows that they may still hold."""
         self.acquired_count = 0
-        self.acknowledged = dict.fromkeys(AcknowledgeType, 0)
+        self.acknowledged: dict[int, int] = dict.fromkeys(AcknowledgeType, 0)
         """Records that were acknowledged, by what was said of them."""
         self.late_count = 0
         """Records whose lock expired."""
@@ -176,10 +182,9 @@ class ShareRecords:
             self._journal.append_states(changes)
         deadline_ms = self._monotonic_ms() + self._policy(window.key[0]).lock_ms
         acquired: list[Acquired] = []
-        for first, end in plan.taken:
-            for run in window.within(first, end):
-                self._append(acquired, max(run.first, first), min(run.end, end), run.deliveries)
-            window.lock(first, end, member_id, deadline_ms)
+        for first, end, run in window.parts(plan.taken):
+            self._append(acquired, first, end, run.deliveries)
+        window.lock_all(plan.taken, member_id, deadline_ms)
         if plan.taken:
             self._state.look_at(window, deadline_ms)
             self.acquired_count += plan.count
@@ -197,39 +202,63 @@ class ShareRecords:
         self, window: ShareWindow, member_id: str, ranges: Sequence[Acknowledged]
     ) -> ErrorCode:
         """Take all of a member's acknowledgements for a partition, or with an error none."""
+        self.settle(window, member_id)
         now_ms, start = self._monotonic_ms(), window.start
         policy = self._policy(window.key[0])
         ended: dict[EndReason, list[Range]] = {}
         released: list[Range] = []
         renewed: list[Range] = []
+        code = self._check(window, member_id, ranges, policy)
+        if code:
+            return code
+        counts: dict[int, int] = dict.fromkeys(AcknowledgeType, 0)
         for first, end, type_ in ranges:
             # What is before the start is finished, whoever had it.
-            first = max(first, start)
-            if first >= end:
-                continue
-            if end > window.end:
-                is_empty = window.end == start
-                return ErrorCode.INVALID_RECORD_STATE if is_empty else ErrorCode.INVALID_REQUEST
-            if not window.is_held_by(member_id, first, end, now_ms):
-                return ErrorCode.INVALID_RECORD_STATE
-            if type_ == AcknowledgeType.RENEW:
-                if not policy.may_renew:
-                    return ErrorCode.INVALID_RECORD_STATE
+            if first < start:
+                if end <= start:
+                    continue
+                first = start
+            counts[type_] += end - first
+            if type_ == _RENEW:
                 renewed.append((first, end))
-            elif type_ == AcknowledgeType.RELEASE:
+            elif type_ == _RELEASE:
                 released.append((first, end))
             else:
-                ended.setdefault(_REASONS[AcknowledgeType(type_)], []).append((first, end))
+                ended.setdefault(_REASONS[type_], []).append((first, end))
         is_full = len(window) >= policy.locks_max
         self._finish(window, ended, released, policy)
-        for first, end in renewed:
-            window.lock(first, end, member_id, now_ms + policy.lock_ms)
+        if renewed:
+            window.lock_all(renewed, member_id, now_ms + policy.lock_ms)
             self._state.look_at(window, now_ms + policy.lock_ms)
-        for first, end, type_ in ranges:
-            self.acknowledged[AcknowledgeType(type_)] += max(0, end - max(first, start))
+        for type_, count in counts.items():
+            self.acknowledged[type_] += count
         if released or (is_full and ended):
             self._wake(*window.key[1:])
         return ErrorCode.NONE
+
+    def _check(
+        self,
+        window: ShareWindow,
+        member_id: str,
+        ranges: Sequence[Acknowledged],
+        policy: SharePolicy,
+    ) -> ErrorCode:
+        """Why acknowledgements cannot be taken, by the first of them that cannot."""
+        start, code = window.start, ErrorCode.NONE
+        held: list[Range] = []
+        for first, end, type_ in ranges:
+            if end <= start:
+                continue
+            if end > window.end:
+                is_empty = window.end == start
+                code = ErrorCode.INVALID_RECORD_STATE if is_empty else ErrorCode.INVALID_REQUEST
+                break
+            if type_ == _RENEW and not policy.may_renew:
+                code = ErrorCode.INVALID_RECORD_STATE
+                break
+            held.append((first if first > start else start, end))
+        is_held = window.is_held_by(member_id, held, self._monotonic_ms())
+        return code if is_held else ErrorCode.INVALID_RECORD_STATE
 
     def _finish(
         self,
@@ -241,54 +270,84 @@ class ShareRecords:
         """End offsets, and give others back, which ends those that were delivered too often."""
         tired: list[Range] = []
         rest: list[Range] = []
-        for first, end in released:
-            for run in window.within(first, end):
-                part = max(run.first, first), min(run.end, end)
-                (tired if run.deliveries >= policy.deliveries_max else rest).append(part)
+        for first, end, run in window.parts(released):
+            (tired if run.deliveries >= policy.deliveries_max else rest).append((first, end))
         if tired:
             ended.setdefault(EndReason.DISCARDED, []).extend(tired)
         if ended:
             changes = [_end(window, reason, sorted(some)) for reason, some in ended.items()]
             self._journal.append_states(changes)
             self.archived_count += _count(tired)
-        for first, end in rest:
-            window.lock(first, end, None, 0)
+        window.lock_all(rest, None, 0)
+
+    # Members that are gone
 
     def release(self, group: str, member_id: str) -> None:
-        """Give back what a member holds: its session is closed, or it has left."""
-        policy, now_ms = self._policy(group), self._monotonic_ms()
-        for window in self._state.of_group(group):
-            held = [(run.first, run.end) for run in window.held_by(member_id, now_ms)]
-            if held:
-                try:
-                    self._finish(window, {}, held, policy)
-                except StoreError as error:
-                    # They expire, and are ended then.
-                    self._deferrals.report(error)
-                self._wake(*window.key[1:])
+        """Give back what a member holds, because its session is closed or it has left.
+
+        What takes long is done by `expire`.
+        """
+        keys = dict.fromkeys(window.key for window in self._state.of_group(group))
+        if keys:
+            self._leaving[group, member_id] = keys
+            self._release_some(RUNS_AT_ONCE)
+
+    def settle(self, window: ShareWindow, member_id: str) -> None:
+        """Give back at once what a member held of a partition before it came again."""
+        keys = self._leaving.get((window.key[0], member_id))
+        if keys is not None and window.key in keys:
+            del keys[window.key]
+            self._give_back(window, member_id)
+
+    def _release_some(self, left: int) -> int:
+        """Go through so many runs of what is to be given back; return how many are left."""
+        while self._leaving and left > 0:
+            (group, member_id), keys = next(iter(self._leaving.items()))
+            while keys and left > 0:
+                key, _ = keys.popitem()
+                window = self._state.find(*key)
+                if window is not None:
+                    left -= 1 + window.run_count
+                    self._give_back(window, member_id)
+            if not keys:
+                del self._leaving[group, member_id]
+        return left
+
+    def _give_back(self, window: ShareWindow, member_id: str) -> None:
+        held = [(run.first, run.end) for run in window.held_by(member_id, self._monotonic_ms())]
+        if held:
+            try:
+                self._finish(window, {}, held, self._policy(window.key[0]))
+            except StoreError as error:
+                # They expire, and are ended then.
+                self._deferrals.report(error)
+            self._wake(*window.key[1:])
 
     # Upkeep
 
     def expire(self) -> bool:
-        """Give back what was held for too long; return whether there is more."""
+        """Give back what was held for too long, or by who is gone; return whether there is more."""
         now_ms = self._monotonic_ms()
+        left = self._release_some(RUNS_AT_ONCE)
+        while left > 0 and (due := self._state.due(now_ms, 1)):
+            (window,) = due
+            left -= 1 + window.run_count
+            self._expire(window, now_ms)
         due_ms = self._state.next_due_ms
-        if due_ms is None or due_ms > now_ms:
-            return False
-        for window in self._state.due(now_ms, WINDOWS_AT_ONCE):
-            late = [(run.first, run.end) for run in window.expired(now_ms)]
-            if not late:
-                continue
-            try:
-                self._finish(window, {}, late, self._policy(window.key[0]))
-                self._deferrals.end()
-                self.late_count += _count(late)
-            except StoreError as error:
-                self._deferrals.report(error)
-                self._state.look_at(window, now_ms + REFUSED_MS)
-            self._wake(*window.key[1:])
-        due_ms = self._state.next_due_ms
-        return due_ms is not None and due_ms <= now_ms
+        return bool(self._leaving) or (due_ms is not None and due_ms <= now_ms)
+
+    def _expire(self, window: ShareWindow, now_ms: int) -> None:
+        late = [(run.first, run.end) for run in window.expired(now_ms)]
+        if not late:
+            return
+        try:
+            self._finish(window, {}, late, self._policy(window.key[0]))
+            self._deferrals.end()
+            self.late_count += _count(late)
+        except StoreError as error:
+            self._deferrals.report(error)
+            self._state.look_at(window, now_ms + REFUSED_MS)
+        self._wake(*window.key[1:])
 
 
 def _end(window: ShareWindow, reason: EndReason, ranges: Iterable[Range]) -> tuple[bytes, bytes]:
