@@ -14,7 +14,7 @@ from collections.abc import Awaitable
 from rockgate.gateway.kafka.embedded.resolve import find_topic
 from rockgate.gateway.kafka.groups.groups import Groups
 from rockgate.gateway.kafka.request.chunked import Steps, in_slices
-from rockgate.gateway.kafka.request.errors import coordinator_code
+from rockgate.gateway.kafka.request.errors import RequestError, coordinator_code, explain
 from rockgate.gateway.kafka.request.handler import Call
 from rockgate.gateway.kafka.request.now import Durable
 from rockgate.gateway.kafka.share.emptiness import check_empty
@@ -26,6 +26,7 @@ from rockgate.protocol.kafka.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsResponseTopic,
 )
 from rockgate.store.api.topics import TopicLookup
+from rockgate.store.errors import StoreError
 
 
 class DeleteShareGroupOffsets:
@@ -56,21 +57,32 @@ class DeleteShareGroupOffsets:
             by_topic.setdefault(window.key[1], []).append(window.key[2])
         for name in dict.fromkeys(each.topic_name for each in request.topics):
             topic = find_topic(self._topics, name)
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else ErrorCode.NONE
+            code, reason = ErrorCode.NONE, ""
+            if topic is None:
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            for number in () if topic is None else by_topic.get(topic.id, ()):
+                if topic is not None and not code:
+                    code, reason = self._forget(group, topic.id, number)
+                yield None
             response.responses.append(
                 DeleteShareGroupOffsetsResponseTopic(
                     topic_name=name,
                     topic_id=bytes(16) if topic is None else topic.id,
                     error_code=code,
-                    error_message=code.meaning if code else None,
+                    error_message=(reason or code.meaning) if code else None,
                 )
             )
-            for number in () if topic is None else by_topic.get(topic.id, ()):
-                if topic is not None and not self._groups.member_count(group):
-                    self._records.forget(group, topic.id, number)
-                yield None
             yield None
         return self._durability.after_changes(response)
+
+    def _forget(self, group: str, topic_id: bytes, number: int) -> tuple[ErrorCode, str]:
+        # Members may have come between two slices.
+        try:
+            check_empty(self._groups, group)
+            self._records.forget(group, topic_id, number)
+        except (RequestError, StoreError) as error:
+            return explain(error)
+        return ErrorCode.NONE, ""
 
     def refuse(
         self, request: DeleteShareGroupOffsetsRequest, code: ErrorCode
