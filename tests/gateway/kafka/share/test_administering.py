@@ -169,6 +169,7 @@ async def test_members_of_other_protocols_keep_their_group(world: Shares) -> Non
     assert Sharer(world, "a", group="offsets").beat().error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
+@pytest.mark.row("GRP-28")
 async def test_starts_and_lags_are_described(world: Shares) -> None:
     (a,) = joined(world, "a")
     world.batch(10, partition=1)
@@ -180,6 +181,7 @@ async def test_starts_and_lags_are_described(world: Shares) -> None:
     assert await starts(world, 1) == [(1, 4, 6)]
 
 
+@pytest.mark.row("GRP-28")
 async def test_a_group_without_members_can_be_moved(world: Shares) -> None:
     (a,) = joined(world, "a")
     world.produce(b"1", b"2", b"3")
@@ -196,6 +198,7 @@ async def test_a_group_without_members_can_be_moved(world: Shares) -> None:
     assert [(each.offset, each.deliveries) for each in await b.take()] == [(1, 1), (2, 1)]
 
 
+@pytest.mark.row("GRP-28")
 async def test_a_group_without_members_can_be_made_to_forget(world: Shares) -> None:
     (a,) = joined(world, "a")
     world.produce(b"1", b"2")

@@ -75,6 +75,7 @@ async def turns(response: Any) -> tuple[float, Any]:
     return longest, waiting.result()
 
 
+@pytest.mark.row("GRP-27")
 async def test_a_fetch_of_everything_goes_through_a_part_at_a_time() -> None:
     world, _, b = await torn()
     spent, response = seconds(lambda: b.send(max_records=PARTITIONS * COUNT))
@@ -117,6 +118,7 @@ async def test_a_fetch_that_finds_nothing_at_first_looks_at_the_rest() -> None:
         assert c.code((1, 1, [RELEASE]), partition=0) == 0
 
 
+@pytest.mark.row("GRP-27")
 async def test_a_member_that_leaves_gives_back_a_part_at_a_time() -> None:
     world, a, b = await torn()
     spent, code = seconds(a.leave)
@@ -134,6 +136,7 @@ async def test_a_member_that_leaves_gives_back_a_part_at_a_time() -> None:
     del b
 
 
+@pytest.mark.row("GRP-27")
 async def test_locks_that_expire_at_once_are_given_back_a_part_at_a_time() -> None:
     world, _, _ = await torn()
     world.clock.advance(31_000)

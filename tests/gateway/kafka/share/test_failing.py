@@ -79,6 +79,7 @@ async def test_a_group_that_cannot_begin_begins_later(world: Shares, error: Stor
     assert offsets(await a.take()) == [0]
 
 
+@pytest.mark.row("GRP-21")
 async def test_nothing_is_handed_out_that_is_not_in_the_log(
     world: Shares, error: StoreError
 ) -> None:
@@ -94,6 +95,7 @@ async def test_nothing_is_handed_out_that_is_not_in_the_log(
     assert [each.deliveries for each in await a.take()] == [1, 1, 1, 1]
 
 
+@pytest.mark.row("GRP-24")
 async def test_acknowledgements_that_cannot_be_written_are_not_taken_in_part(
     world: Shares, error: StoreError
 ) -> None:

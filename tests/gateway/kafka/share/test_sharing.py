@@ -70,6 +70,7 @@ async def test_types_may_be_given_one_by_one(world: Shares) -> None:
     assert [(each.offset, each.deliveries) for each in again] == [(1, 2)]
 
 
+@pytest.mark.row("GRP-23")
 async def test_a_lock_that_expires_gives_the_record_to_another_member(world: Shares) -> None:
     a, b = joined(world, "a", "b")
     world.produce(b"1")
@@ -103,6 +104,7 @@ async def test_a_group_may_forbid_to_renew(world: Shares) -> None:
     assert a.code((0, 0, [RENEW])) == ErrorCode.INVALID_REQUEST, "without is_renew_ack"
 
 
+@pytest.mark.row("GRP-26")
 async def test_a_record_is_archived_after_its_last_delivery(world: Shares) -> None:
     world.configure(auto_offset_reset="earliest", delivery_count_limit="2")
     (a,) = joined(world, "a")
@@ -129,6 +131,21 @@ async def test_a_lock_that_expires_at_the_limit_archives(world: Shares) -> None:
     assert await a.take() == []
 
 
+@pytest.mark.row("GRP-26")
+async def test_a_record_whose_last_delivery_a_restart_ended_is_archived(world: Shares) -> None:
+    world.configure(auto_offset_reset="earliest", delivery_count_limit="2")
+    (a,) = joined(world, "a")
+    world.produce(b"bad")
+    await a.take()
+    assert a.code((0, 0, [RELEASE])) == 0
+    assert [each.deliveries for each in await a.take()] == [2]
+    world.reopen()
+    a.epoch = 0
+    a.beat()
+    assert await a.take() == []
+    assert (world.window().start, len(world.window())) == (1, 0)
+
+
 async def test_a_restart_keeps_what_was_accepted_and_how_often_was_delivered(
     world: Shares,
 ) -> None:
@@ -144,6 +161,7 @@ async def test_a_restart_keeps_what_was_accepted_and_how_often_was_delivered(
     assert [(each.offset, each.deliveries) for each in again] == [(0, 2), (3, 2), (5, 2)]
 
 
+@pytest.mark.row("GRP-22")
 async def test_a_kill_loses_nothing_that_was_acknowledged(world: Shares) -> None:
     (a,) = joined(world, "a")
     world.batch(4)
@@ -155,6 +173,7 @@ async def test_a_kill_loses_nothing_that_was_acknowledged(world: Shares) -> None
     assert offsets(await a.take()) == [2, 3]
 
 
+@pytest.mark.row("GRP-23")
 async def test_a_member_that_leaves_gives_back_what_it_holds(world: Shares) -> None:
     a, b = joined(world, "a", "b")
     world.produce(b"1", b"2")
@@ -175,6 +194,7 @@ async def test_a_member_that_is_not_heard_of_gives_back_what_it_holds(world: Sha
     assert offsets(await b.take()) == [0]
 
 
+@pytest.mark.row("GRP-23")
 async def test_closing_a_session_acknowledges_and_gives_back_the_rest(world: Shares) -> None:
     a, b = joined(world, "a", "b")
     world.batch(3)
@@ -232,6 +252,7 @@ async def test_sessions_have_epochs(world: Shares) -> None:
         ([(0, 1, [ACCEPT]), (3, 3, [ACCEPT])], ErrorCode.INVALID_RECORD_STATE),
     ],
 )
+@pytest.mark.row("GRP-24")
 async def test_a_wrong_acknowledgement_has_no_effect(
     world: Shares, batches: list[tuple[int, int, list[int]]], code: ErrorCode
 ) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+import pytest
 from tests.budget import budget
 from tests.gateway.kafka.share.world import (
     ACCEPT,
@@ -227,6 +228,10 @@ class Model:
         return window is not None and (window.start, len(window)) == (self.produced[partition], 0)
 
 
+@pytest.mark.row("GRP-26")
+@pytest.mark.row("GRP-23")
+@pytest.mark.row("GRP-22")
+@pytest.mark.row("GRP-21")
 async def test_no_record_has_two_holders_and_nothing_finished_comes_back() -> None:
     random = seeded()
     for _ in range(budget("share_histories")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 
+import pytest
 from tests.gateway.kafka.groups.consumer.bench import ConsumerBench
 
 from rockgate.gateway.kafka.groups.classic.events import GroupState
@@ -13,6 +14,7 @@ PARTITIONS = 2_000
 INTERVAL_MS = 5_000
 
 
+@pytest.mark.row("GRP-3")
 def test_a_thousand_members_settle_within_two_heartbeat_intervals_and_a_second() -> None:
     bench = ConsumerBench(a=PARTITIONS)
     epochs: dict[str, int] = {}

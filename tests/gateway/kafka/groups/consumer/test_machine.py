@@ -46,6 +46,7 @@ def test_the_first_member_gets_everything_at_once() -> None:
     assert (again.epoch, again.assigned) == (2, None)
 
 
+@pytest.mark.row("GRP-1")
 def test_a_partition_is_given_up_before_another_member_gets_it() -> None:
     bench = ConsumerBench()
     one, two = two_members(bench)
@@ -152,6 +153,7 @@ def test_topics_that_come_grow_and_go_change_the_target() -> None:
     assert bench.beat("one", 5).epoch == 5, "a topic that nobody reads changes nothing"
 
 
+@pytest.mark.row("GRP-6")
 def test_a_pattern_finds_topics_that_the_client_may_see() -> None:
     bench = ConsumerBench(orders=2, orders_eu=1, secret_orders=1, other=1)
 
@@ -174,6 +176,7 @@ def test_a_pattern_finds_topics_that_the_client_may_see() -> None:
 
 
 @pytest.mark.parametrize("regex", ["(", "(?=a)", "((a{100}){100}){100}", "a" * 5_000, "\ud800"])
+@pytest.mark.row("GRP-6")
 def test_a_pattern_that_is_not_re2_or_too_large_is_refused(regex: str) -> None:
     bench = ConsumerBench()
     code = refusal(bench.join, "one", None, regex=regex)
@@ -256,6 +259,7 @@ def test_leaving_frees_at_once_and_the_last_one_leaves_an_empty_group() -> None:
 
 
 @pytest.mark.parametrize("at", range(6))
+@pytest.mark.row("GRP-7")
 def test_a_restart_at_any_step_goes_unnoticed(at: int) -> None:
     bench = ConsumerBench()
     steps = iter(range(6))
@@ -280,6 +284,7 @@ def test_a_restart_at_any_step_goes_unnoticed(at: int) -> None:
     assert owned == [{"a": [0, 1]}, {"a": [2, 3]}]
 
 
+@pytest.mark.row("GRP-7")
 def test_nothing_changes_that_could_not_be_written() -> None:
     bench = ConsumerBench()
     one = bench.join("one")
@@ -325,6 +330,7 @@ def test_partitions_beyond_the_limit_have_no_reader_and_a_warning(
     assert "unassigned=3" in caplog.text
 
 
+@pytest.mark.row("GRP-4")
 def test_offsets_are_committed_in_the_epoch_or_since_the_partitions_were_given() -> None:
     bench = ConsumerBench()
     one, _ = two_members(bench)

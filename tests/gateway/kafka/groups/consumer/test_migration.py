@@ -16,6 +16,7 @@ OK = ErrorCode.NONE
 REBALANCE = ErrorCode.REBALANCE_IN_PROGRESS
 
 
+@pytest.mark.row("GRP-5")
 def test_a_classic_group_is_upgraded_by_a_client_of_the_consumer_protocol() -> None:
     bench = ConsumerBench()
     classic = bench.stable_classic(ALL)
@@ -42,6 +43,7 @@ def test_a_classic_group_is_upgraded_by_a_client_of_the_consumer_protocol() -> N
 
 
 @pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.row("GRP-5")
 def test_the_group_is_classic_again_when_only_classic_members_are_left(*, restarts: bool) -> None:
     bench = ConsumerBench()
     classic = bench.stable_classic(ALL)
@@ -123,6 +125,7 @@ def test_a_static_member_changes_its_protocol_and_keeps_what_it_has() -> None:
 
 
 @pytest.mark.parametrize("policy", ["downgrade", "disabled"])
+@pytest.mark.row("GRP-5")
 def test_a_policy_may_forbid_upgrades(policy: str) -> None:
     bench = ConsumerBench(ConsumerGroupsConfig(migration=policy))  # type: ignore[arg-type]
     classic = bench.stable_classic(ALL)
@@ -130,6 +133,7 @@ def test_a_policy_may_forbid_upgrades(policy: str) -> None:
     assert bench.classic_beat(classic) is OK
 
 
+@pytest.mark.row("GRP-5")
 def test_a_policy_may_forbid_downgrades() -> None:
     bench = ConsumerBench(ConsumerGroupsConfig(migration="upgrade"))
     classic = bench.stable_classic(ALL)

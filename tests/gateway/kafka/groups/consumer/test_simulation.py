@@ -371,6 +371,8 @@ class Storm:
 
 
 @pytest.mark.parametrize("has_classic", [False, True])
+@pytest.mark.row("GRP-2")
+@pytest.mark.row("GRP-1")
 async def test_one_owner_whatever_happens_and_everybody_converges(*, has_classic: bool) -> None:
     random = seeded()
     for _ in range(budget("consumer_group_storms")):

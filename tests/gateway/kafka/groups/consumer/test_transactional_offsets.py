@@ -45,6 +45,7 @@ def ask(client: RawClient, key: ApiKey, version: int, request: Any) -> Any:
     return client.call(key, version, request, APIS[key].response)
 
 
+@pytest.mark.row("GRP-4")
 def test_a_stale_epoch_is_an_illegal_generation_to_a_producer(client: RawClient) -> None:
     topic = CreatableTopic(name=TOPIC, num_partitions=1, replication_factor=1)
     ask(client, ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[topic], timeout_ms=10_000))

@@ -46,6 +46,7 @@ def test_the_first_member_gets_everything_at_once(bench: StreamsBench) -> None:
     assert bench.group.state is GroupState.STABLE
 
 
+@pytest.mark.row("GRP-11")
 def test_a_second_member_waits_until_the_first_has_given_up(bench: StreamsBench) -> None:
     bench.join("a")
     bench.pass_time(1_000)
@@ -318,6 +319,7 @@ def test_end_points_are_sent_when_they_have_changed(bench: StreamsBench) -> None
 # Offsets
 
 
+@pytest.mark.row("GRP-13")
 def test_offsets_are_fenced_by_epochs(bench: StreamsBench) -> None:
     bench.join("a")
     assert bench.commit("a", 2) is ErrorCode.NONE

@@ -189,6 +189,8 @@ class Storm:
 
 
 @pytest.mark.parametrize("standbys", [0, 1])
+@pytest.mark.row("GRP-12")
+@pytest.mark.row("GRP-11")
 def test_one_active_owner_whatever_happens_and_every_task_is_computed(standbys: int) -> None:
     random = seeded()
     for _ in range(budget("streams_group_storms")):
