@@ -20,6 +20,8 @@ PARTITIONS = 4
 COUNT = 10_000
 SECONDS_MAX = 0.05
 TURNS_MAX = 1_000
+Said = tuple[int, int, list[int]]
+"""An acknowledgement: first and last offset, types."""
 
 
 @contextmanager
@@ -54,7 +56,7 @@ async def torn() -> tuple[Shares, Sharer, Sharer]:
         world.batch(COUNT, partition=partition)
     while await a.take(max_records=PARTITIONS * COUNT):
         pass
-    every_second = [(offset, offset, [RELEASE]) for offset in range(0, COUNT, 2)]
+    every_second: list[Said] = [(offset, offset, [RELEASE]) for offset in range(0, COUNT, 2)]
     for partition in range(PARTITIONS):
         assert a.code(*every_second, partition=partition) == 0
         assert world.window(partition=partition).run_count == COUNT
@@ -152,7 +154,7 @@ async def test_ten_thousand_acknowledgements_of_single_records() -> None:
     world, a, b = await torn()
     while await b.take(max_records=PARTITIONS * COUNT):
         pass
-    mixed = [(o, o, [ACCEPT if o % 4 == 1 else RELEASE]) for o in range(1, COUNT, 2)]
+    mixed: list[Said] = [(o, o, [ACCEPT if o % 4 == 1 else RELEASE]) for o in range(1, COUNT, 2)]
     spent, code = seconds(lambda: a.code(*mixed, partition=0))
     assert (spent < SECONDS_MAX, code) == (True, 0)
     assert len(world.window(partition=0)) == COUNT - COUNT // 4

@@ -103,7 +103,11 @@ async def test_acknowledgements_that_cannot_be_written_are_not_taken_in_part(
     world.batch(4)
     await a.take()
     before = seen(world)
-    said = (0, 0, [ACCEPT]), (1, 1, [RELEASE]), (2, 2, [REJECT])
+    said: list[tuple[int, int, list[int]]] = [
+        (0, 0, [ACCEPT]),
+        (1, 1, [RELEASE]),
+        (2, 2, [REJECT]),
+    ]
     with failing(world, error):
         assert a.code(*said) == ErrorCode.KAFKA_STORAGE_ERROR
     assert seen(world) == before, "also what is only in memory"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.gateway.kafka.share.world import ACCEPT, Got, Sharer, Shares, joined, offsets
 from tests.gateway.kafka.transactions.ledger import (
@@ -64,7 +66,7 @@ class TransactionalShares(Shares):
             timeout_ms=1_000,
             topic_data=[TopicProduceData(name="orders", partition_data=[data])],
         )
-        answer = self.producing.handle(request, call(12))
+        answer: Any = self.producing.handle(request, call(12))
         assert not answer.topics[0].partitions[0].error_code
 
     def end(self, id_: str, producer: ProducerIdAndEpoch, *, commit: bool) -> ProducerIdAndEpoch:
