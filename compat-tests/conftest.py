@@ -31,6 +31,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 PEER_SETTINGS = {
     "num.partitions": "4",
+    "group.share.min.heartbeat.interval.ms": "300",
+    "group.share.heartbeat.interval.ms": "300",
+    "group.share.min.session.timeout.ms": "8000",
+    "group.share.session.timeout.ms": "8000",
     "group.streams.min.heartbeat.interval.ms": "300",
     "group.streams.heartbeat.interval.ms": "300",
     "group.streams.min.session.timeout.ms": "8000",
@@ -60,6 +64,8 @@ def server(
         "group.initial.rebalance.delay.ms=100",
         "group.consumer.heartbeat.interval.ms=300",
         "group.consumer.session.timeout.ms=8000",
+        "group.share.heartbeat.interval.ms=300",
+        "group.share.session.timeout.ms=8000",
         "group.streams.heartbeat.interval.ms=300",
         "group.streams.session.timeout.ms=8000",
         "group.streams.initial.rebalance.delay.ms=100",

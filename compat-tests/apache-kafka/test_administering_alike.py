@@ -76,7 +76,7 @@ class Both:
         """Ask both; the answer, which is the same."""
         response = APIS[key].response
         kafka, server = (
-            plain(broker._call(key, version, request, response)) for broker in self.brokers
+            plain(broker.call(key, version, request, response)) for broker in self.brokers
         )
         assert server == kafka
         return server
@@ -156,7 +156,7 @@ def test_sizes_of_what_is_empty_or_unknown(both: Both, version: int) -> None:
         request = measuring.DescribeLogDirsRequest(topics=asked)
         found = []
         for broker in both.brokers:
-            answer = broker._call(
+            answer = broker.call(
                 ApiKey.DESCRIBE_LOG_DIRS, version, request, measuring.DescribeLogDirsResponse
             )
             found.append(plain([result.topics for result in answer.results]))
@@ -377,7 +377,7 @@ def test_a_producer_beyond_its_quota_has_to_wait_as_long(both: Both, size: int) 
     for known in both.brokers:
         broker = Broker(known.name, known.address)
         broker._connection = ClientConnection(client_id=f"greedy-{size}")
-        answer = broker._call(ApiKey.PRODUCE, 9, request, ProduceResponse)
+        answer = broker.call(ApiKey.PRODUCE, 9, request, ProduceResponse)
         waits.append(answer.throttle_time_ms)
         broker.close()
     limit(None)

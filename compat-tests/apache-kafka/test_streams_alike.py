@@ -55,7 +55,7 @@ class Member:
         self.answers: list[Any] = []
 
     def ask(self, key: ApiKey, version: int, request: Any) -> Any:
-        answer = self.broker._call(key, version, request, APIS[key].response)
+        answer = self.broker.call(key, version, request, APIS[key].response)
         self.answers.append(plain(answer))
         return answer
 

@@ -44,6 +44,15 @@ class Received(NamedTuple):
     timestamp_ms: int
 
 
+class Shared(NamedTuple):
+    """A message that a member of a share group was given."""
+
+    partition: int
+    offset: int
+    value: bytes | None
+    deliveries: int
+
+
 class Refused(Exception):
     """The client reports that a message was rejected; `code` is Kafka's error code."""
 

@@ -25,6 +25,7 @@ STATIC = "groups: a static member comes back to its partitions"
 GROUPS = "groups: list, describe, offsets, delete"
 GROUPS_AFTER = "groups continue after a restart and after kill -9"
 CONSUMER_PROTOCOL = "groups of the consumer protocol (KIP-848): share, static, patterns, migration"
+SHARE_GROUPS = "share groups (KIP-932): acknowledge, lock, renew, limits, isolation, restarts"
 LOSSLESS = "nothing acknowledged is lost by a restart or kill -9"
 LOGINS = "logins over TLS: PLAIN, SCRAM, certificates; wrong ones; again while it runs"
 GRANTS = "grants: what is missing or revoked is refused, and not listed"
@@ -51,6 +52,7 @@ FEATURES = (
     GROUPS,
     GROUPS_AFTER,
     CONSUMER_PROTOCOL,
+    SHARE_GROUPS,
     LOSSLESS,
     SYNC,
     LOGINS,

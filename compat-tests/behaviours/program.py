@@ -24,6 +24,10 @@ independent, and the response to `send` comes when its outcome is known. Whateve
 | beginning, end, offset_at | topic, partition, timestamp_ms | offset or null |
 | member | bootstrap, group, topic, session_ms, instance | number |
 | assignment, commit, committed | topic, partition | [partition, …], null, offset or null |
+| sharer | bootstrap, group, topic, mode (implicit or explicit), records_max | number |
+| poll, of a sharer | ms | [[partition, offset, value, deliveries], …] |
+| acknowledge | partition, offset, type | null |
+| commit, of a sharer | | {partition: code} |
 | admin | bootstrap | number |
 | create, grow, alter, delete | topic, partition_count, config | null |
 | topics, groups | | [name, …] |
@@ -45,7 +49,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from behaviours.driver import SECONDS_MAX, GroupState, Message, Place, Received, Refused, Sending
+from behaviours.driver import (
+    SECONDS_MAX,
+    GroupState,
+    Message,
+    Place,
+    Received,
+    Refused,
+    Sending,
+    Shared,
+)
 from behaviours.login import login_fields
 
 END_SECONDS_MAX = 10.0
@@ -230,6 +243,25 @@ class _Consumer(_Handle):
         return found
 
 
+class Sharer(_Handle):
+    """A member of a share group."""
+
+    def poll(self, seconds: float) -> list[Shared]:
+        """Records that were acquired, with how often each was delivered."""
+        return [
+            Shared(partition, offset, _decoded(value), deliveries)
+            for partition, offset, value, deliveries in self._ask("poll", ms=int(seconds * 1000))
+        ]
+
+    def acknowledge(self, record: Shared, type_: int) -> None:
+        """Say what became of a record; `commit`, or the next poll, sends that."""
+        self._ask("acknowledge", partition=record.partition, offset=record.offset, type=type_)
+
+    def commit(self) -> Mapping[int, int]:
+        """Send what was acknowledged; the code of each partition that something was said of."""
+        return {int(each): code for each, code in self._ask("commit").items()}
+
+
 class _Admin(_Handle):
     def create(
         self, topic: str, partition_count: int, config: Mapping[str, str] | None = None
@@ -350,6 +382,27 @@ class ProgramDriver:
             session_ms=session_ms,
             instance=instance,
             protocol=protocol or self.protocol,
+            **login_fields(bootstrap),
+        )
+
+    def sharer(
+        self,
+        bootstrap: str,
+        group: str,
+        topic: str,
+        *,
+        is_explicit: bool = False,
+        records_max: int | None = None,
+    ) -> Sharer:
+        """A member of a share group."""
+        return Sharer(
+            self.program,
+            "sharer",
+            bootstrap=bootstrap,
+            group=group,
+            topic=topic,
+            mode="explicit" if is_explicit else "implicit",
+            records_max=records_max,
             **login_fields(bootstrap),
         )
 

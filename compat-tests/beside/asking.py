@@ -108,7 +108,7 @@ class Broker:
     def close(self) -> None:
         self._socket.close()
 
-    def _call(self, key: ApiKey, version: int, request: Any, response: type[T]) -> T:
+    def call(self, key: ApiKey, version: int, request: Any, response: type[T]) -> T:
         self._connection.send(key, version, [encode(request, version)])
         self._socket.sendall(b"".join(self._connection.data_to_send()))
         started = time.monotonic()
@@ -129,7 +129,7 @@ class Broker:
             name=name, num_partitions=partitions, replication_factor=1, configs=[for_ever]
         )
         request = CreateTopicsRequest(topics=[topic], timeout_ms=10_000)
-        made = self._call(ApiKey.CREATE_TOPICS, 7, request, CreateTopicsResponse)
+        made = self.call(ApiKey.CREATE_TOPICS, 7, request, CreateTopicsResponse)
         assert made.topics[0].error_code == 0, made
         self.topic = name
         deadline = time.monotonic() + SECONDS_MAX
@@ -138,7 +138,7 @@ class Broker:
 
     def _is_ready(self, name: str, partitions: int) -> bool:
         asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
-        found = self._call(ApiKey.METADATA, 12, asked, MetadataResponse).topics[0]
+        found = self.call(ApiKey.METADATA, 12, asked, MetadataResponse).topics[0]
         if found.error_code or len(found.partitions) != partitions:
             return False
         self.ids[name] = found.topic_id
@@ -149,7 +149,7 @@ class Broker:
         """Delete a topic and wait until it cannot be read."""
         state = DeleteTopicState(name=name)
         request = DeleteTopicsRequest(topics=[state], timeout_ms=10_000)
-        gone = self._call(ApiKey.DELETE_TOPICS, 6, request, DeleteTopicsResponse)
+        gone = self.call(ApiKey.DELETE_TOPICS, 6, request, DeleteTopicsResponse)
         assert gone.responses[0].error_code == 0, gone
         deadline = time.monotonic() + SECONDS_MAX
         while self.list(-1)[0][0] == 0:
@@ -169,7 +169,7 @@ class Broker:
         data = PartitionProduceData(index=partition, records=bytes(batch))
         topic = TopicProduceData(name=self.topic, partition_data=[data])
         request = ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[topic])
-        response = self._call(ApiKey.PRODUCE, 9, request, ProduceResponse)
+        response = self.call(ApiKey.PRODUCE, 9, request, ProduceResponse)
         answer = response.responses[0].partition_responses[0]
         assert answer.error_code == 0, answer
 
@@ -225,7 +225,7 @@ class Broker:
             if forget
             else [],
         )
-        response = self._call(ApiKey.FETCH, version, request, FetchResponse)
+        response = self.call(ApiKey.FETCH, version, request, FetchResponse)
         found = [self._partition(each) for t in response.responses for each in t.partitions]
         has_waited = self.seconds >= 0.4
         has_session = response.session_id != 0
@@ -273,7 +273,7 @@ class Broker:
             isolation_level=isolation_level,
             topics=[ListOffsetsTopic(name=topic or self.topic, partitions=asked)],
         )
-        response = self._call(ApiKey.LIST_OFFSETS, version, request, ListOffsetsResponse)
+        response = self.call(ApiKey.LIST_OFFSETS, version, request, ListOffsetsResponse)
         found = {
             each.partition_index: (
                 each.error_code,
@@ -297,7 +297,7 @@ class Broker:
         )
         wanted = OffsetForLeaderTopic(topic=topic or self.topic, partitions=[asked])
         request = OffsetForLeaderEpochRequest(topics=[wanted])
-        response = self._call(
+        response = self.call(
             ApiKey.OFFSET_FOR_LEADER_EPOCH, version, request, OffsetForLeaderEpochResponse
         )
         each = response.topics[0].partitions[0]
@@ -310,7 +310,7 @@ class Broker:
         asked = DeleteRecordsPartition(partition_index=index, offset=offset)
         wanted = DeleteRecordsTopic(name=topic or self.topic, partitions=[asked])
         request = DeleteRecordsRequest(topics=[wanted], timeout_ms=10_000)
-        response = self._call(ApiKey.DELETE_RECORDS, version, request, DeleteRecordsResponse)
+        response = self.call(ApiKey.DELETE_RECORDS, version, request, DeleteRecordsResponse)
         each = response.topics[0].partitions[0]
         return each.error_code, each.low_watermark
 

@@ -42,6 +42,9 @@ type fields struct {
 	Before          int64             `json:"before"`
 	TransactionalId *string           `json:"transactional_id"`
 	Login           *login            `json:"login"`
+	Mode            string            `json:"mode"`
+	RecordsMax      *int32            `json:"records_max"`
+	Type            int8              `json:"type"`
 }
 
 // later is answered when the outcome is known.
@@ -97,6 +100,8 @@ func open(request fields) (handle, error) {
 		return newConsumer(request)
 	case "member":
 		return newMember(request)
+	case "sharer":
+		return newSharer(request)
 	case "admin":
 		return newAdmin(request)
 	}

@@ -13,6 +13,7 @@ from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.securing import Securing
+from behaviours.share_groups import ShareGroups
 from behaviours.surviving import Surviving
 from behaviours.transacting import Transacting
 from behaviours.writing import Writing
@@ -30,5 +31,11 @@ class TestFranzGo(
 
 @pytest.mark.long
 class TestConsumerProtocol(ConsumerProtocol):
+    driver = ProgramDriver(lambda: go_program(HERE))
+    client = TestFranzGo.client
+
+
+@pytest.mark.long
+class TestShareGroups(ShareGroups):
     driver = ProgramDriver(lambda: go_program(HERE))
     client = TestFranzGo.client

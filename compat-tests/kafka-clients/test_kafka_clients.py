@@ -15,6 +15,7 @@ from behaviours.grouping import Grouping
 from behaviours.program import ProgramDriver
 from behaviours.reading import Reading
 from behaviours.securing import Securing
+from behaviours.share_groups import ShareGroups
 from behaviours.steps import new_topic, read_until, reading
 from behaviours.surviving import Surviving
 from behaviours.transacting import Transacting
@@ -70,6 +71,13 @@ class TestKafkaClients4(
 
 
 class TestConsumerProtocol(ConsumerProtocol):
+    driver = ProgramDriver(lambda: java_program(HERE, "v4", "Program", "calls"))
+    client = TestKafkaClients4.client
+
+
+@pytest.mark.long
+class TestShareGroups(ShareGroups):
+    renewed_come_again = True
     driver = ProgramDriver(lambda: java_program(HERE, "v4", "Program", "calls"))
     client = TestKafkaClients4.client
 

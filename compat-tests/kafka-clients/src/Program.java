@@ -95,6 +95,7 @@ public final class Program {
                 case "consumer", "member" -> new Consuming(fields);
                 case "admin" -> new Administering(fields);
                 case "calls" -> opened("AdminCalls", fields);
+                case "sharer" -> opened("Sharing", fields);
                 default -> throw new IllegalArgumentException("no " + kind);
             };
             HANDLES.put(number, handle);
