@@ -34,7 +34,7 @@ RUN_VARIABLE = "ROCKGATE_COMPAT_RUN"
 """When the whole run began; results that carry it are from that run."""
 TAG_VARIABLE = "COMPAT_SUITE"
 """Inherited by everything that a suite starts, also by servers in sessions of their own. Its name
-is no setting of the server, so that nobody takes it out of an environment."""
+is no setting of the server, so that no environment is without it."""
 SECONDS_MAX = 3_600.0
 ENDING_SECONDS_MAX = 120.0
 """After an interrupt: for pytest to close its fixtures and to write what it has."""

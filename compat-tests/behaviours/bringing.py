@@ -83,24 +83,36 @@ def pinned(file: Path, pattern: str) -> str:
     return found[1]
 
 
+JAVA_FLAGS = (
+    "-Xmx256m",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+
+
 def java_program(folder: Path, pom: str, main: str, *more: str) -> list[str]:
     """The command that runs a class of `folder`/src, and of `more` folders of it, with the jars of
     `folder`/`pom`/pom.xml."""
+    made, java = java_classes(folder, pom, *more), find_java()
+    return [str(java), *JAVA_FLAGS, "-cp", f"{made}{os.pathsep}{made}/*", main]
+
+
+def java_classes(folder: Path, pom: str, *more: str) -> Path:
+    """The jars of `folder`/`pom`/pom.xml, with the classes of `folder`/src if there are any."""
     file = folder / pom / "pom.xml"
     sources = [path for each in ("src", *more) for path in sorted((folder / each).glob("*.java"))]
 
     def fill(aside: Path) -> None:
         jars.bring(f"{folder.name} {pom}", file, aside)
-        compiler = str(find_java().with_name("javac"))
-        run([compiler, "-d", str(aside), "-cp", f"{aside}/*", *map(str, sources)], folder)
+        if sources:
+            compiler = str(find_java().with_name("javac"))
+            run([compiler, "-d", str(aside), "-cp", f"{aside}/*", *map(str, sources)], folder)
 
     try:
-        made = cached_directory(entry(f"{folder.name}-{pom}", [file, *sources]), fill)
-        java = find_java()
+        find_java()
+        return cached_directory(entry(f"{folder.name}-{pom}", [file, *sources]), fill)
     except PeerError as error:
         raise CannotRun(str(error)) from error
-    flags = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
-    return [str(java), *flags, "-cp", f"{made}{os.pathsep}{made}/*", main]
 
 
 def go_program(folder: Path) -> list[str]:
@@ -130,14 +142,22 @@ def node_program(folder: Path, main: str) -> list[str]:
 
 
 def debian_program(name: str, *packages: str) -> list[str]:
-    """The command that runs a Debian program, installed or unpacked into the cache.
+    """The command that runs a Debian program, installed or unpacked into the cache."""
+    installed = shutil.which(name)
+    if installed:
+        return [installed]
+    made = debian_files(name, *packages)
+    libraries = {str(each.parent) for each in made.glob("usr/lib/**/*.so.*")}
+    path = os.pathsep.join(sorted(libraries))
+    return ["env", f"LD_LIBRARY_PATH={path}", str(made / "usr" / "bin" / name)]
+
+
+def debian_files(name: str, *packages: str) -> Path:
+    """The folder with the files of Debian packages, unpacked into the cache.
 
     Unpacking does not change the system and needs no root, except for package lists that root has
     downloaded once.
     """
-    installed = shutil.which(name)
-    if installed:
-        return [installed]
     advice = f"install it (on Debian: apt-get update && apt-get install {name})"
     apt, dpkg = find("apt-get", advice), find("dpkg", advice)
 
@@ -150,7 +170,4 @@ def debian_program(name: str, *packages: str) -> list[str]:
             run([dpkg, "-x", str(each), str(aside)], aside)
             each.unlink()
 
-    made = cached_directory(cache_directory() / f"{name}-of-debian", fill)
-    libraries = {str(each.parent) for each in made.glob("usr/lib/**/*.so.*")}
-    path = os.pathsep.join(sorted(libraries))
-    return ["env", f"LD_LIBRARY_PATH={path}", str(made / "usr" / "bin" / name)]
+    return cached_directory(cache_directory() / f"{name}-of-debian", fill)

@@ -32,7 +32,7 @@ def test_a_newer_spark_is_a_suite_of_its_own(tmp_path: Path) -> None:
 
 def test_own_suites_are_run_on_apache_kafka_for_their_counts() -> None:
     beside = {suite.name: suite for suite in all_suites() if suite.name.endswith("-on-kafka")}
-    assert {"franz-go-on-kafka", "kafka-python-on-kafka"} <= set(beside)
+    assert {"franz-go-on-kafka", "kafka-python-on-kafka", "librdkafka-on-kafka"} <= set(beside)
     for suite in beside.values():
         # With -k nothing is recorded of the client, whose results are those on the server.
         assert suite.arguments == ("-k", "listed_once")
