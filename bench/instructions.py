@@ -7,9 +7,8 @@ request of one message: Kafka's Produce and Fetch, RocketMQ's send and pull.
     python -m bench.instructions --against COMMIT   beside another commit; nothing is written
 
 The server runs under valgrind's callgrind (`apt-get install valgrind`), so a count hardly depends
-on what else the machine does; instructions of the kernel are not counted. Requests are prebuilt
-frames, sent one after the other over one connection; the least of several counts is taken, because
-background work only adds to it.
+on what else the machine does; `bench.measure.callgrind` says what is counted. Requests are prebuilt
+frames, sent one after the other over one connection; the median of several counts is taken.
 """
 
 import argparse
@@ -20,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import median
 
 from confluent_kafka.admin import (
     AclBinding,
@@ -42,8 +42,9 @@ from rockgate.protocol.frames import FrameReader
 WITH, WITHOUT = "with authorization", "without"
 OURS, THEIRS = "this tree", "the other commit"
 AT_MOST = 1.02
-ROUNDS = 5
-COUNT = 200
+ROUNDS = 9
+COUNT = 50
+WARM_UPS = 3
 SIZE = 1_000
 LITERAL, PREFIXED = 900, 100
 TOPIC, GROUP, USER = "orders", remoting_frames.GROUP, "User:ANONYMOUS"
@@ -158,9 +159,11 @@ def _count(
                 rdkafka.create_topic(server.bootstrap, TOPIC, 1)
             counted = callgrind.Counted(server, directory).begin()
             for case, work in Load(server).cases().items():
-                work()
-                least = min(counted.count(work) for _ in range(rounds))
-                sampling.add(f"{case} [instructions]", name, round(least / COUNT))
+                # The first requests make the interpreter specialize, and caches fill.
+                for _ in range(WARM_UPS):
+                    work()
+                counts = [counted.count(work) for _ in range(rounds)]
+                sampling.add(f"{case} [instructions]", name, round(median(counts) / COUNT))
         finally:
             server.stop()
 

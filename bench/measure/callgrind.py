@@ -1,7 +1,9 @@
-"""How many instructions a server executes, counted by valgrind's callgrind.
+"""How many instructions a server executes for requests, counted by valgrind's callgrind.
 
 A count hardly depends on what else the machine does, so that one per cent can be seen where times
-differ by twenty. What the kernel does is not counted.
+differ by twenty. Counted is what happens while the loop processes the bytes that it has received:
+decoding, handling, and encoding what is answered at once. Timers and other periodic work are not,
+because the slower the machine is, the more of it falls on a request; nor is what the kernel does.
 """
 
 import os
@@ -17,6 +19,8 @@ from bench.measure.results import LeftOut
 from bench.peers.rockgate import RockgateServer
 
 SECONDS_MAX = 300.0
+RECEIVED = "__pyx_f_6uvloop_4loop___uv_stream_buffered_on_read"
+"""The function of uvloop in which a session processes what was received."""
 CONTROL_SECONDS_MAX = 120.0
 POLL_SECONDS = 0.05
 _TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
@@ -29,6 +33,7 @@ def command(folder: Path) -> tuple[str, ...]:
     out = folder / "callgrind.out"
     return (
         *("valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no"),
+        f"--toggle-collect={RECEIVED}",
         f"--callgrind-out-file={out}",
     )
 
