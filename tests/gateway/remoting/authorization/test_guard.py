@@ -18,7 +18,7 @@ from rockgate.gateway.remoting.authorization.broker_needs import broker_needs
 from rockgate.gateway.remoting.authorization.guard import RequestGuard
 from rockgate.gateway.remoting.authorization.nameserver_needs import NAMESERVER
 from rockgate.gateway.remoting.authorization.needs import Need, of_topic
-from rockgate.gateway.remoting.server.caller import Caller, Peer
+from rockgate.gateway.remoting.server.caller import ALLOWED_MAX, Caller, Peer
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.handle import Reply
 from rockgate.gateway.security.grants import AclOperation, AclResourceType
@@ -364,6 +364,68 @@ async def test_a_pull_that_waits_is_refused_once_its_user_was_removed() -> None:
     future.set_result([b"frame"])
     with pytest.raises(Refused, match="removed"):
         await pull
+
+
+# Sends and pulls of a connection
+
+
+def frequent(code: int, topic: str, group: str = "readers") -> Command:
+    """A request whose header was decoded at once, as those of RocketMQ's clients are."""
+    return Command(code, header=SimpleNamespace(topic=topic, consumer_group=group))
+
+
+def one_list(command: Command, caller: Caller) -> Reply:
+    return [b"frame"]
+
+
+def unsigned(handle: Any, code: RequestCode, access: Granted) -> Callable[[Command, Any], Any]:
+    return guarded(handle, code, access, demands=lambda peer: False)
+
+
+@pytest.mark.row("SEC-3")
+@pytest.mark.parametrize(
+    ("code", "granted"), [(SEND, [(WRITE, TOPIC, "orders")]), (PULL, [*PULLING])]
+)
+def test_what_a_connection_may_do_is_asked_once_until_grants_change(
+    code: RequestCode, granted: list[tuple[Any, ...]]
+) -> None:
+    access, connection = Granted(*granted), caller(Principal.user("alice"))
+    handle = unsigned(one_list, code, access)
+    for _ in range(3):
+        assert handle(frequent(code, "orders"), connection) == [b"frame"]
+    assert len(access.asked) == len(granted)
+    access.change(*granted[1:])
+    with pytest.raises(Refused, match="orders"):
+        handle(frequent(code, "orders"), connection)
+    access.change(*granted)
+    assert handle(frequent(code, "orders"), connection) == [b"frame"]
+
+
+def test_a_pull_in_another_group_is_another_decision() -> None:
+    connection = caller(Principal.user("alice"))
+    handle = unsigned(one_list, PULL, Granted(*PULLING))
+    assert handle(frequent(PULL, "orders"), connection) == [b"frame"]
+    with pytest.raises(Refused, match="Group:others"):
+        handle(frequent(PULL, "orders", "others"), connection)
+
+
+def test_what_another_user_of_the_connection_may_do_is_another_decision() -> None:
+    connection = caller(Principal.user("alice"))
+    handle = unsigned(one_list, SEND, Granted((WRITE, TOPIC, "orders")))
+    assert handle(frequent(SEND, "orders"), connection) == [b"frame"]
+    connection.peer.become(ANONYMOUS)
+    assert not connection.peer.sendable
+
+
+def test_a_connection_remembers_a_bounded_number_of_decisions() -> None:
+    connection = caller(Principal.user("alice"))
+    names = [f"t{number}" for number in range(ALLOWED_MAX + 1)]
+    topics = [(READ, TOPIC, name) for name in names]
+    groups = [(READ, GROUP, name) for name in names]
+    handle = unsigned(one_list, PULL, Granted(*topics, *groups))
+    for name in names:
+        handle(frequent(PULL, names[0], name), connection)
+    assert connection.peer.pullable == {names[0]: {names[-1]: 0}}
 
 
 # Lists

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from rockgate.gateway.kafka.fetch.session import WantedTopic
+from rockgate.gateway.kafka.request.handler import Peer
+from rockgate.gateway.kafka.request.permitted import Grants
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import TopicLookup
@@ -42,10 +44,11 @@ class Finder:
 
 
 class Reading(Protocol):
-    """What the client of a request may read, by the grants of now."""
+    """What clients may read, by the grants of now."""
 
-    def has_changed(self) -> bool:
-        """Whether grants have changed since it was made, or asked for the last time."""
+    @property
+    def grants(self) -> Grants:
+        """What decides."""
 
-    def may_read(self, topic: WantedTopic) -> bool:
-        """Whether it may fetch from a topic."""
+    def may_read(self, peer: Peer, key: str | bytes, store_name: str, /) -> bool:
+        """Whether a client may fetch from a topic; remembered in `peer.readable` if it may."""

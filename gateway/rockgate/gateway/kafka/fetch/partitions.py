@@ -28,6 +28,7 @@ from rockgate.gateway.kafka.fetch.finder import QueueFinder, Reading
 from rockgate.gateway.kafka.fetch.leader_epochs import EpochEnd, LeaderEpochs
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.request.errors import code_of
+from rockgate.gateway.kafka.request.handler import Peer
 from rockgate.gateway.visibility.stable_offsets import StableOffsets
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.fields import Buffer
@@ -43,10 +44,7 @@ Bounds = tuple[int, int, int]
 """Log start, high watermark, last stable offset."""
 
 Read = tuple[FetchedPartition, bool, int]
-"""The response for a partition;
-
-whether it has more than the limits allowed; and the number of batches.
-"""
+"""A partition's response; whether it has more than the limits allow; its number of batches."""
 
 SMALL_BYTES: Final = 1024
 """Batches smaller than this on average are joined: a copy costs less than sending many buffers."""
@@ -54,10 +52,7 @@ SMALL_BYTES: Final = 1024
 _new: Final = tuple.__new__  # as NamedTuple's own, without its call
 
 BATCHES_MAX = RUN_MAX
-"""Approximate maximum of batches in one response:
-
-very many small ones would delay other clients.
-"""
+"""About the most batches in one response: very many small ones would delay other clients."""
 
 _BY_NAME = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INCONSISTENT_TOPIC_ID)
 """The error for a topic id whose name was known."""
@@ -219,30 +214,30 @@ class Collector:
         "_max_bytes",
         "_min_bytes",
         "_reader",
-        "_reading",
         "_size",
         "_unknown_count",
         "cold",
         "epoch",
         "found",
+        "generation",
         "is_committed",
         "is_in_turns",
         "is_incremental",
         "is_late",
+        "peer",
+        "reading",
         "session",
     )
 
-    def __init__(
-        self,
-        session: FetchSession,
-        finder: QueueFinder,
-        reader: ReadsPartitions,
-        reading: Reading | None = None,
-    ) -> None:
-        """`reading` is None where nothing is authorized."""
+    def __init__(self, session: FetchSession, finder: QueueFinder, reader: ReadsPartitions) -> None:
         self._finder = finder
         self._reader = reader
-        self._reading = reading
+        self.reading: Reading | None = None
+        """What may be read; None where nothing is authorized. If it is set, the next two are."""
+        self.peer: Peer
+        """The connection whose client reads."""
+        self.generation: int
+        """The grants under which that was decided last."""
         self.session = session
         self.is_incremental = session.id != 0
         """Whether only changes are returned, and what does not fit is left for the next request."""
@@ -291,7 +286,7 @@ class Collector:
 
     def read(self, partitions: Iterable[Wanted]) -> None:
         """Read partitions in order, until the byte limit is reached."""
-        session, found, reading = self.session, self.found, self._reading
+        session, found, reading = self.session, self.found, self.reading
         read, cold, is_committed = self._reader.read, self.cold, self.is_committed
         topic: WantedTopic | None = None
         queues: Sequence[Any] | ErrorCode = []
@@ -303,8 +298,12 @@ class Collector:
             if wanted.topic is not topic:
                 topic = wanted.topic
                 queues = self._finder.queues(topic, session.uses_ids)
-                # Of an unknown id it learns that it is unknown.
-                if reading and topic.store_name and not reading.may_read(topic):
+                # What was allowed under these grants is found without a call.
+                if (
+                    reading is not None
+                    and self.peer.readable.get(topic.store_name) != self.generation
+                    and not self._may_read(topic, reading)
+                ):
                     queues = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             asked = wanted.asked
             if isinstance(queues, ErrorCode) or not 0 <= asked.partition < len(queues):
@@ -331,16 +330,22 @@ class Collector:
                 if fetched[ERROR_FIELD] or fetched[DIVERGING_FIELD]:
                     self._is_urgent = True
 
+    def _may_read(self, topic: WantedTopic, reading: Reading) -> bool:
+        # Of an unknown id the client learns that it is unknown.
+        name = topic.store_name
+        return not name or reading.may_read(self.peer, name, name)
+
     def check_again(self) -> None:
         """Withhold what was found of topics that the client may no longer read."""
-        reading = self._reading
-        if reading is None or not reading.has_changed():
+        reading = self.reading
+        if reading is None or self.generation == reading.grants.generation:
             return
+        self.generation = reading.grants.generation
         allowed: dict[WantedTopic, bool] = {}
         for wanted in list(self.found):
             topic = wanted.topic
             if topic not in allowed:
-                allowed[topic] = not topic.store_name or reading.may_read(topic)
+                allowed[topic] = self._may_read(topic, reading)
             if not allowed[topic]:
                 before = self._drop(wanted)
                 self._add_unknown(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED, before)

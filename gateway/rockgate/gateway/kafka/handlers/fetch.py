@@ -44,7 +44,7 @@ from rockgate.gateway.kafka.fetch.finder import QueueFinder
 from rockgate.gateway.kafka.fetch.partitions import Collector, Finding, ReadsPartitions
 from rockgate.gateway.kafka.fetch.session import FetchSession, Wanted, WantedTopic
 from rockgate.gateway.kafka.fetch.sessions import FetchSessions
-from rockgate.gateway.kafka.request.handler import Answer, Call, Peer, memory_max
+from rockgate.gateway.kafka.request.handler import Answer, Call, memory_max
 from rockgate.gateway.kafka.request.permitted import UNCHECKED, Permitted
 from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.protocol.kafka.errors import ErrorCode
@@ -64,34 +64,6 @@ class Fetched(NamedTuple):
     topics: list[FetchedTopic]
     error_code: int = 0
     session_id: int = 0
-
-
-class PeerReading:
-    """What the client of a connection may read, for one request."""
-
-    __slots__ = ("_generation", "_peer", "_permitted")
-
-    def __init__(self, permitted: Permitted, peer: Peer, generation: int) -> None:
-        """`generation` is that of the grants."""
-        self._permitted = permitted
-        self._peer = peer
-        self._generation = generation
-
-    def has_changed(self) -> bool:
-        """Whether grants have changed since it was made, or asked for the last time."""
-        generation = self._permitted.generation
-        if self._generation == generation:
-            return False
-        self._generation = generation
-        return True
-
-    def may_read(self, topic: WantedTopic) -> bool:
-        """Whether the client may fetch from a topic."""
-        name, peer = topic.store_name, self._peer
-        # What was allowed under other grants is asked again before the response is made.
-        if peer.readable.get(name) == self._generation:
-            return True
-        return self._permitted.may_read(peer, name, name)
 
 
 LARGE: Final = Fetched([])
@@ -151,6 +123,7 @@ class Fetch:
         permitted: Permitted = UNCHECKED,
     ) -> None:
         self._permitted = None if permitted is UNCHECKED else permitted
+        self._grants = permitted.grants
         self._finder = finder
         self._poll_registry = poll_registry
         self._sessions = sessions
@@ -182,13 +155,14 @@ class Fetch:
     def _read(
         self, session: FetchSession, request: FetchRequest, call: Call
     ) -> Fetched | Awaitable[Fetched]:
-        reading = None
+        collector = Collector(session, self._finder, self._reader)
         if self._permitted is not None:
-            generation = self._permitted.generation
-            reading = PeerReading(self._permitted, call.peer, generation)
-            if session.generation != generation:
+            collector.reading, collector.peer = self._permitted, call.peer
+            collector.generation = generation = self._grants.generation
+            if session.id:
                 session.note_grants(generation)
-        collector = Collector(session, self._finder, self._reader, reading)
+            else:
+                session.generation = generation
         bytes_max = min(request.max_bytes, self._bytes_max)
         if self._throttling.is_on:
             bytes_max = self._throttling.fetch_bytes_max(call, bytes_max)

@@ -129,6 +129,7 @@ class Produce:
         self._delays = delays
         self._examining = Examining(threads or BatchThreads(), delays.wanted)
         self._may_write = None if permitted is UNCHECKED else permitted.may_write
+        self._grants = permitted.grants
         self._turns = Turns()
         self._firsts = FirstBatches()
         epoch = epochs.current
@@ -236,7 +237,11 @@ class Produce:
             topic = self._topics.find_id(name)
         if topic is None or acks == 0 or acks not in _ACKS:
             return None
-        if self._may_write is not None and not self._may_write(peer, name, topic.name):
+        if (
+            self._may_write is not None
+            and peer.writable.get(name) != self._grants.generation
+            and not self._may_write(peer, name, topic.name)
+        ):
             return None
         queues = self._queues.of(topic.id)
         under_way = self._turns.last

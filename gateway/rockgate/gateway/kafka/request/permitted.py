@@ -50,12 +50,20 @@ NOT_ASKED: Final = -(1 << 31)
 """The authorized operations of a response to a request that did not ask for them."""
 
 
+class Grants(Protocol):
+    """All grants, as far as a cached decision has to know of them."""
+
+    @property
+    def generation(self) -> int:
+        """Differs after every change."""
+
+
 class Permitted(Protocol):
     """What the client of a connection may do, by the grants of now."""
 
     @property
-    def generation(self) -> int:
-        """Differs after every change of grants."""
+    def grants(self) -> Grants:
+        """What decides: the same for as long as the server runs, so that hot paths keep it."""
 
     def may(
         self,
@@ -88,10 +96,16 @@ class Permitted(Protocol):
         """Whether it may fetch from a topic, known by `key` to the connection; cached."""
 
 
+class Unchanging:
+    """Grants that never change."""
+
+    generation: Final = 0
+
+
 class Unchecked:
     """Allows everything."""
 
-    generation = 0
+    grants: Final = Unchanging()
 
     def may(
         self, peer: Peer, operation: AclOperation, resource_type: AclResourceType, name: str, /

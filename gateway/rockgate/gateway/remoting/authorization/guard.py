@@ -7,7 +7,7 @@ such as a pull, is checked once more before it is answered, if grants or users h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, cast
 
 from rockgate.gateway.remoting.authorization.authentication import (
@@ -15,7 +15,7 @@ from rockgate.gateway.remoting.authorization.authentication import (
     Unauthenticated,
 )
 from rockgate.gateway.remoting.authorization.needs import CLUSTER, DESCRIBE, Need, Needs, of_topic
-from rockgate.gateway.remoting.server.caller import Allowed, Caller
+from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.errors import Refused
 from rockgate.gateway.remoting.server.handle import Handle, Later, Reply
 from rockgate.gateway.runtime.time_slice import TimeSlice
@@ -30,11 +30,8 @@ from rockgate.protocol.remoting.command import Command
 NEEDS_MAX: Final = 20_000
 """Resources that one request may name; more are refused."""
 TURN_SECONDS: Final = 0.005
-ALLOWED_MAX: Final = 1_000
-"""Decisions that are cached by connection; one more empties its cache."""
 ALLOWED_CHARS_MAX: Final = 512
 """Longer names are decided anew, so that the cache cannot take much memory."""
-_AT_ONCE: Final = (list, Command)
 SENDS: Final = frozenset(
     {
         RequestCode.SEND_MESSAGE,
@@ -94,8 +91,10 @@ class RequestGuard:
         guarded = {}
         for code, handle in table.items():
             guarded[code] = plain = self._guarded(handle, needs[code], code)
-            if self._access is not None and (code in SENDS or code in PULLS):
-                guarded[code] = self._often(handle, needs[code], code, plain, self._access)
+            if self._access is not None and code in SENDS:
+                guarded[code] = self._sends(handle, needs[code], code, plain, self._access)
+            elif self._access is not None and code in PULLS:
+                guarded[code] = self._pulls(handle, needs[code], code, plain, self._access)
         return guarded
 
     def may(self, caller: Caller, need: Need) -> bool:
@@ -132,35 +131,67 @@ class RequestGuard:
 
         return guarded
 
-    def _often(
+    # Of sends and pulls, what their connection was allowed is remembered by what a decision depends
+    # on besides principal and host: a send's topic, or a pull's topic and group. A change of grants
+    # makes all of it stale at once. The two repeat each other because a request of one message may
+    # cost two per cent more, which is three calls.
+
+    def _sends(
         self, handle: Handle, row: Needs, code: RequestCode, plain: Handle, access: Access
     ) -> Handle:
-        """Guard a frequent request: what its connection was allowed is cached.
-
-        A decision is found by what it depends on, besides principal and host: a send's topic, or a
-        pull's topic and group. A change of grants makes all of them stale at once.
-        """
-        authenticate, is_pull = self._authentication.principal, code in PULLS
+        """Guard sends."""
+        authenticate = self._authentication.principal
 
         def guarded(command: Command, caller: Caller) -> Reply | Later:
             header = command.header
             if header is None:
                 return plain(command, caller)
             peer, generation = caller.peer, access.generation
-            try:
-                principal = peer.unsigned or authenticate(command, caller)
-            except Unauthenticated as error:
-                return self._failed(error, caller)
-            key = (header.topic, header.consumer_group) if is_pull else header.topic
-            allowed = peer.allowed.get(key)
-            if allowed is None or allowed[0] != generation:
-                allowed = generation, tuple(row(command))
-                self._check(principal, peer.remote.host, allowed[1], code)
-                _keep(peer.allowed, key, allowed)
+            principal = peer.unsigned
+            if principal is None:
+                try:
+                    principal = authenticate(command, caller)
+                except Unauthenticated as error:
+                    return self._failed(error, caller)
+            if peer.sendable.get(header.topic) != generation:
+                self._check(principal, peer.remote.host, tuple(row(command)), code)
+                if len(header.topic) <= ALLOWED_CHARS_MAX:
+                    peer.allow_send(header.topic, generation)
             reply = handle(command, caller)
-            if isinstance(reply, _AT_ONCE):
+            if type(reply) is list or isinstance(reply, Command):
                 return reply
-            return self._later(reply, principal, caller, allowed[1], code, generation)
+            needs = tuple(row(command))
+            return self._later(reply, principal, caller, needs, code, generation)
+
+        return guarded
+
+    def _pulls(
+        self, handle: Handle, row: Needs, code: RequestCode, plain: Handle, access: Access
+    ) -> Handle:
+        """Guard pulls."""
+        authenticate = self._authentication.principal
+
+        def guarded(command: Command, caller: Caller) -> Reply | Later:
+            header = command.header
+            if header is None:
+                return plain(command, caller)
+            peer, generation = caller.peer, access.generation
+            principal = peer.unsigned
+            if principal is None:
+                try:
+                    principal = authenticate(command, caller)
+                except Unauthenticated as error:
+                    return self._failed(error, caller)
+            groups = peer.pullable.get(header.topic)
+            if groups is None or groups.get(header.consumer_group) != generation:
+                self._check(principal, peer.remote.host, tuple(row(command)), code)
+                if len(header.topic) + len(header.consumer_group) <= ALLOWED_CHARS_MAX:
+                    peer.allow_pull(header.topic, header.consumer_group, generation)
+            reply = handle(command, caller)
+            if type(reply) is list or isinstance(reply, Command):
+                return reply
+            needs = tuple(row(command))
+            return self._later(reply, principal, caller, needs, code, generation)
 
         return guarded
 
@@ -233,14 +264,6 @@ class RequestGuard:
         found.topic_list = names
         reply.body = javajson.encode(found)
         return reply
-
-
-def _keep(cache: dict[Hashable, Allowed], key: Hashable, allowed: Allowed) -> None:
-    if sum(len(need.name) for need in allowed[1]) > ALLOWED_CHARS_MAX:
-        return
-    if len(cache) >= ALLOWED_MAX:
-        cache.clear()
-    cache[key] = allowed
 
 
 async def _raise_later(error: Exception, seconds: float) -> Reply:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import Hashable
-from typing import Any, Protocol, TypeAlias
+from typing import Final, Protocol
 
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.net.listening.endpoint import NOWHERE, Endpoint
@@ -14,8 +13,8 @@ from rockgate.protocol.entry import BORN_HOST_V6, pack_host
 from rockgate.protocol.remoting.command import Buffer, Command, Fields
 
 V4_NOWHERE = bytes(4)
-Allowed: TypeAlias = tuple[int, Any]
-"""A generation of grants, and what was allowed under it."""
+ALLOWED_MAX: Final = 1_000
+"""Decisions that are remembered of a connection; one more empties its memory."""
 
 
 class Host:
@@ -39,14 +38,16 @@ class Peer:
     """The peer of a connection."""
 
     __slots__ = (
-        "allowed",
+        "allowed_count",
         "certified",
         "connection_id",
         "host",
         "listener",
         "local",
         "principal",
+        "pullable",
         "remote",
+        "sendable",
         "unsigned",
     )
 
@@ -71,13 +72,38 @@ class Peer:
         """Whom the latest request was authenticated as; `become` changes it."""
         self.unsigned: Principal | None = None
         """Whom all its requests come from, once it is known that none has to be signed."""
-        self.allowed: dict[Hashable, Allowed] = {}
-        """What that principal was allowed to send and pull; each is valid for its generation."""
+        self.sendable: dict[str, int] = {}
+        """Topics that this principal was allowed to send to, with the generation of grants that
+        allowed it."""
+        self.pullable: dict[str, dict[str, int]] = {}
+        """The same for pulls, by topic and group."""
+        self.allowed_count = 0
+        """How many decisions both have at most."""
 
     def become(self, principal: Principal) -> None:
         """A request was authenticated as someone else."""
         self.principal = principal
-        self.allowed.clear()
+        self._forget()
+
+    def allow_send(self, topic: str, generation: int) -> None:
+        """Remember that its principal may send to a topic."""
+        self._make_room()
+        self.sendable[topic] = generation
+
+    def allow_pull(self, topic: str, group: str, generation: int) -> None:
+        """Remember that its principal may pull from a topic in a group."""
+        self._make_room()
+        self.pullable.setdefault(topic, {})[group] = generation
+
+    def _make_room(self) -> None:
+        if self.allowed_count >= ALLOWED_MAX:
+            self._forget()
+        self.allowed_count += 1
+
+    def _forget(self) -> None:
+        self.sendable.clear()
+        self.pullable.clear()
+        self.allowed_count = 0
 
     def __str__(self) -> str:
         return f"connection={self.connection_id} peer={self.remote}"
