@@ -33,6 +33,8 @@ _SCRAM_SHA_256 = 1
 _ITERATIONS = 4096
 _SALT = bytes(16)
 _SALTED = bytes(32)
+USERS, GRANTS = 99_000, 90_000
+"""Fewer than there may be, so that the requests of RocketMQ's clients can make some more."""
 
 
 def _any(resource_name: str | None) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def _logins() -> Iterator[Request]:
 def _users() -> Iterator[Request]:
     yield changing(
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-        "100,000 users",
+        f"{USERS:,} users",
         lambda w: altering.AlterUserScramCredentialsRequest(
             deletions=[],
             upsertions=[
@@ -74,7 +76,7 @@ def _users() -> Iterator[Request]:
                     salt=_SALT,
                     salted_password=_SALTED,
                 )
-                for name in all_topics(w)
+                for name in all_topics(w)[:USERS]
             ],
         ),
     )
@@ -95,7 +97,7 @@ def _users() -> Iterator[Request]:
 def _grants() -> Iterator[Request]:
     yield changing(
         ApiKey.CREATE_ACLS,
-        "100,000 grants",
+        f"{GRANTS:,} grants",
         lambda w: creating.CreateAclsRequest(
             creations=[
                 creating.AclCreation(
@@ -106,7 +108,7 @@ def _grants() -> Iterator[Request]:
                     operation=_READ,
                     permission_type=_ALLOW,
                 )
-                for name in all_topics(w)
+                for name in all_topics(w)[:GRANTS]
             ]
         ),
     )
@@ -114,6 +116,16 @@ def _grants() -> Iterator[Request]:
 
 
 def _deletions() -> Iterator[Request]:
+    yield changing(
+        ApiKey.DELETE_ACLS,
+        "1,000 filters without a name",
+        lambda _: deleting.DeleteAclsRequest(
+            filters=[
+                deleting.DeleteAclsFilter(**{**_any(None), "principal_filter": f"User:u{number}"})
+                for number in range(1_000)
+            ]
+        ),
+    )
     yield changing(
         ApiKey.DELETE_ACLS,
         "100,000 filters",

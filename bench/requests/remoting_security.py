@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bench.requests.kafka_security import GRANTS
 from bench.requests.remoting import frame
 from bench.requests.world import Loaded, Request
 from rockgate.protocol.remoting.codes import RequestCode
@@ -70,9 +71,11 @@ def _grants() -> Iterator[Request]:
     for code, action in ((R.AUTH_CREATE_ACL, "Pub"), (R.AUTH_UPDATE_ACL, "Sub")):
         yield _row(code, f"{ENTRIES:,} resources", fields, body=_policies(action), is_changing=True)
     yield _row(R.AUTH_GET_ACL, f"{ENTRIES:,} resources", fields)
-    # The 100,000 that a Kafka client has made are one user's.
+    # Those that a Kafka client has made are one user's.
     reader = frame(R.AUTH_CREATE_USER, {"username": "reader"}, b'{"password":"secret"}')
-    yield _row(R.AUTH_GET_ACL, "100,000 resources", {"subject": "User:reader"}, before=(reader,))
+    yield _row(
+        R.AUTH_GET_ACL, f"{GRANTS:,} resources", {"subject": "User:reader"}, before=(reader,)
+    )
     yield _row(R.AUTH_LIST_ACL, "all")
     yield _row(R.AUTH_LIST_ACL, "one subject", {"subjectFilter": USER})
     yield _row(R.AUTH_DELETE_ACL, f"{ENTRIES:,} resources", fields, is_changing=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rockgate.gateway.security.grants import (
     WILDCARD,
@@ -14,6 +14,8 @@ from rockgate.gateway.security.grants import (
     Permission,
 )
 from rockgate.gateway.security.stored_grants import StoredGrants
+
+_TYPES: Final = tuple(each for each in AclResourceType if each > AclResourceType.ANY)
 
 
 class GrantFilter(NamedTuple):
@@ -30,15 +32,19 @@ class GrantFilter(NamedTuple):
 
     def candidates(self, grants: StoredGrants) -> Sequence[Grant]:
         """The grants among which to look: few, if the filter names a resource."""
-        name = self.resource_name
-        if name is None or self.resource_type == AclResourceType.ANY:
+        name, index = self.resource_name, grants.index
+        if name is None:
             return list(grants)
-        index, type_ = grants.index, self.resource_type
-        if self.pattern_type == PatternType.MATCH:
-            patterns = index.patterns(type_, name)
-        else:
-            patterns = [(name, PatternType.LITERAL), (name, PatternType.PREFIXED)]
-        return [grant for pattern in patterns for grant in index.of_resource(type_, *pattern)]
+        types = (self.resource_type,) if self.resource_type != AclResourceType.ANY else _TYPES
+        found: list[Grant] = []
+        for type_ in types:
+            if self.pattern_type == PatternType.MATCH:
+                patterns = index.patterns(type_, name)
+            else:
+                patterns = [(name, PatternType.LITERAL), (name, PatternType.PREFIXED)]
+            for pattern in patterns:
+                found += index.of_resource(type_, *pattern)
+        return found
 
     def matches(self, grant: Grant) -> bool:
         """Whether a grant satisfies all conditions."""

@@ -14,6 +14,7 @@ from tests.budget import budget
 from tests.gateway.kafka.admin import Admin, seen
 from tests.gateway.kafka.world import call
 
+from rockgate.gateway.kafka.handlers import delete_acls
 from rockgate.gateway.kafka.handlers.create_acls import CreateAcls
 from rockgate.gateway.kafka.handlers.delete_acls import DeleteAcls
 from rockgate.gateway.kafka.handlers.describe_acls import DescribeAcls
@@ -300,3 +301,27 @@ async def test_many_acls_do_not_hold_the_loop() -> None:
 async def _done(answer: Any) -> None:
     if isinstance(answer, Awaitable):
         await answer
+
+
+async def test_a_filter_with_a_name_and_any_type_is_compared_with_acls_of_that_name_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(delete_acls, "COMPARED_MAX", 10)
+    world = Granting()
+    groups = [creation(f"g{number}", resource_type=GROUP) for number in range(10)]
+    await world.create(*groups, *(creation(f"g{number}") for number in range(10)))
+    results = await world.delete(*(wanted(f"g{number}") for number in range(5)))
+    assert [len(each.matching_acls) for each in results] == [2] * 5
+
+
+async def test_filters_that_take_too_many_comparisons_remove_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(delete_acls, "COMPARED_MAX", 10)
+    world = Granting()
+    await world.create(*(creation(f"t{number}") for number in range(6)))
+    results = await world.delete(*[wanted(principal_filter="User:bob")] * 2)
+    assert {each.error_code for each in results} == {ErrorCode.POLICY_VIOLATION}
+    results = await world.delete(wanted("t1"), wanted(principal_filter="User:bob"))
+    assert [len(each.matching_acls) for each in results] == [1, 0]
+    assert len(world.grants) == 5

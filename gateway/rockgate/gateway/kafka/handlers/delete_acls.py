@@ -10,13 +10,15 @@ Versions
 - v2: flexible. v3: resources of type user.
 
 Departs from Kafka
-- Filters that match more than 1,000,000 times together are POLICY_VIOLATION, and remove nothing.
+- Filters that match more than 1,000,000 times together are POLICY_VIOLATION, and remove nothing; so
+  are those that would have to be compared with ACLs more than 10,000,000 times. A filter that names
+  a resource is compared with the ACLs of that name only, another one with all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator
-from itertools import islice
+from collections.abc import Awaitable, Generator, Sequence
+from itertools import chain, islice
 from typing import TypeAlias
 
 from rockgate.gateway.kafka.acls.bindings import NO_AUTHORIZER, read_filter
@@ -30,7 +32,6 @@ from rockgate.gateway.security.stored_grants import StoredGrants
 from rockgate.gateway.storage.durability import Durability
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.protocol.kafka.messages.delete_acls import (
-    DeleteAclsFilter,
     DeleteAclsFilterResult,
     DeleteAclsMatchingAcl,
     DeleteAclsRequest,
@@ -39,6 +40,11 @@ from rockgate.protocol.kafka.messages.delete_acls import (
 from rockgate.store.errors import StoreError
 
 MATCHES_MAX = 1_000_000
+COMPARED_MAX = 10_000_000
+TOO_MANY_COMPARED = (
+    f"Filters would be compared with ACLs more than {COMPARED_MAX:,} times; split the request, or "
+    "name resources."
+)
 PIECE_COUNT = 500
 REMOVED_COUNT = 100
 """ACLs that are removed by one change."""
@@ -74,10 +80,19 @@ class DeleteAcls:
         self, grants: StoredGrants, request: DeleteAclsRequest, call: Call
     ) -> Steps[DeleteAclsResponse]:
         matched: list[Matched] = []
-        count = 0
+        count = compared = 0
         for asked in request.filters:
-            found = yield from _matched(grants, asked)
-            count += len(found) if isinstance(found, list) else 0
+            try:
+                wanted = read_filter(asked)
+            except RequestError as error:
+                matched.append((error.code, error.reason))
+                continue
+            candidates = wanted.candidates(grants)
+            compared += len(candidates)
+            if compared > COMPARED_MAX:
+                return _all(request, ErrorCode.POLICY_VIOLATION, TOO_MANY_COMPARED)
+            found = yield from _matched(wanted, candidates)
+            count += len(found)
             if count > MATCHES_MAX:
                 reason = f"Filters match more than {MATCHES_MAX:,} times; split the request."
                 return _all(request, ErrorCode.POLICY_VIOLATION, reason)
@@ -95,34 +110,32 @@ class DeleteAcls:
         """Remove all that was matched; return what could not be, and why."""
         failed: dict[Grant, Failure] = {}
         peer = call.peer
-        for outcome in matched:
-            left = iter(outcome if isinstance(outcome, list) else ())
-            while some := list(islice(left, REMOVED_COUNT)):
-                failure: Failure | None = None
-                try:
-                    grants.remove(some)
-                except StoreError as error:
-                    failure = explain(error)
-                    failed.update(dict.fromkeys(some, failure))
-                for grant in some:
-                    self._audit.changed(
-                        peer.principal,
-                        peer.remote.host,
-                        api="DELETE_ACLS",
-                        what=str(grant),
-                        outcome="ok" if failure is None else failure[0].name,
-                    )
-                yield
+        left = chain.from_iterable(each for each in matched if isinstance(each, list))
+        while some := list(islice(left, REMOVED_COUNT)):
+            failure: Failure | None = None
+            try:
+                grants.remove(some)
+            except StoreError as error:
+                failure = explain(error)
+                failed.update(dict.fromkeys(some, failure))
+            for grant in some:
+                self._audit.changed(
+                    peer.principal,
+                    peer.remote.host,
+                    api="DELETE_ACLS",
+                    what=str(grant),
+                    outcome="ok" if failure is None else failure[0].name,
+                )
+            yield
         return failed
 
 
-def _matched(grants: StoredGrants, asked: DeleteAclsFilter) -> Generator[None, None, Matched]:
-    try:
-        wanted: GrantFilter = read_filter(asked)
-    except RequestError as error:
-        return error.code, error.reason
-    candidates = wanted.candidates(grants)
+def _matched(
+    wanted: GrantFilter, candidates: Sequence[Grant]
+) -> Generator[None, None, list[Grant]]:
     found: list[Grant] = []
+    if not candidates:
+        yield
     for at in range(0, len(candidates), PIECE_COUNT):
         found += filter(wanted.matches, candidates[at : at + PIECE_COUNT])
         yield

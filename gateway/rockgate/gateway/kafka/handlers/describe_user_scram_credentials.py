@@ -13,7 +13,7 @@ Departs from Kafka
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from collections.abc import Set as AbstractSet
 
 from rockgate.gateway.kafka.request.chunked import Each, Slicing, Steps, in_slices
@@ -28,6 +28,9 @@ from rockgate.protocol.kafka.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 from rockgate.protocol.sasl.scram import ScramMechanism
+
+PIECE_COUNT = 500
+"""Users that are looked at in one step."""
 
 
 class DescribeUserScramCredentials:
@@ -49,13 +52,15 @@ class DescribeUserScramCredentials:
         self, request: DescribeUserScramCredentialsRequest, call: Call
     ) -> Steps[DescribeUserScramCredentialsResponse]:
         given = [user.name for user in request.users or ()]
+        names: Collection[str]
         names, repeated = yield from once_in_steps(given, str)
         if not given:
-            names = [
-                name
-                for name in self._users.names()
-                if (user := self._users.find(name)) is not None and user.scram
-            ]
+            # A copy, because users may come and go between the steps.
+            everyone, found = list(self._users.names()), list[str]()
+            for at in range(0, len(everyone), PIECE_COUNT):
+                found += filter(self._has_scram, everyone[at : at + PIECE_COUNT])
+                yield None
+            names = found
         return self._slicing.work(
             names,
             lambda: Each(lambda name: self._described(name, repeated)),
@@ -64,6 +69,10 @@ class DescribeUserScramCredentials:
             ),
             call.version,
         )
+
+    def _has_scram(self, name: str) -> bool:
+        user = self._users.find(name)
+        return user is not None and bool(user.scram)
 
     def _described(
         self, name: str, repeated: AbstractSet[str]

@@ -20,6 +20,8 @@ from rockgate.gateway.remoting.access.requests import AccessRequests, denied
 from rockgate.gateway.remoting.server.caller import Caller
 from rockgate.gateway.remoting.server.dispatch import Reply
 from rockgate.gateway.remoting.server.errors import Refused
+from rockgate.gateway.remoting.server.long_answers import TURN_SECONDS
+from rockgate.gateway.runtime.time_slice import TimeSlice
 from rockgate.gateway.security.grants import AclResourceType, Grant
 from rockgate.protocol.remoting import headers, javajson
 from rockgate.protocol.remoting.bodies.access import AclConfigBody, PlainAccess
@@ -128,16 +130,20 @@ class OldAccessRequests:
 
     async def all(self, command: Command, caller: Caller) -> Reply:
         """54: all users with their permissions, without their secrets."""
-        users = {}
-        for name in self._accounts.names():
+        names = list(self._accounts.names())
+        if len(names) > LISTED_MAX:
+            raise Refused(
+                ResponseCode.SYSTEM_ERROR,
+                f"There are {len(names):,} users; the maximum of this request is {LISTED_MAX:,}.",
+            )
+        users, share = {}, TimeSlice(TURN_SECONDS)
+        for name in names:
             found = self._accounts.find(name)
             if found is not None:
                 users[name] = found
-        if len(users) > LISTED_MAX:
-            raise Refused(
-                ResponseCode.SYSTEM_ERROR,
-                f"There are {len(users):,} users; the maximum of this request is {LISTED_MAX:,}.",
-            )
+            if share.is_over():
+                await asyncio.sleep(0)
+                share = TimeSlice(TURN_SECONDS)
         body = await asyncio.to_thread(_listed, users, [*self._grants])
         return Command(ResponseCode.SUCCESS, body=body)
 
