@@ -35,6 +35,7 @@ _SALT = bytes(16)
 _SALTED = bytes(32)
 USERS, GRANTS = 99_000, 90_000
 """Fewer than there may be, so that the requests of RocketMQ's clients can make some more."""
+LISTED = 10_000
 
 
 def _any(resource_name: str | None) -> dict[str, Any]:
@@ -62,10 +63,10 @@ def _logins() -> Iterator[Request]:
     )
 
 
-def _users() -> Iterator[Request]:
-    yield changing(
+def _altering(count: int) -> Request:
+    return changing(
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-        f"{USERS:,} users",
+        f"{count:,} users",
         lambda w: altering.AlterUserScramCredentialsRequest(
             deletions=[],
             upsertions=[
@@ -76,10 +77,14 @@ def _users() -> Iterator[Request]:
                     salt=_SALT,
                     salted_password=_SALTED,
                 )
-                for name in all_topics(w)[:USERS]
+                for name in all_topics(w)[:count]
             ],
         ),
     )
+
+
+def _users() -> Iterator[Request]:
+    yield _altering(USERS)
     yield row(
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
         "all",
@@ -174,6 +179,8 @@ def _tokens() -> Iterator[Request]:
     )
 
 
+FIRST = (_altering(LISTED),)
+"""As many users as RocketMQ's clients can list."""
 REQUESTS = (*_logins(), *_users(), *_grants(), *_tokens())
 DELETIONS = (*_deletions(),)
 """After the requests of RocketMQ's clients, which find what these delete."""

@@ -98,10 +98,12 @@ def _of_4_9() -> Iterator[Request]:
     what = f"{2 * ENTRIES:,} resources"
     yield _row(R.UPDATE_AND_CREATE_ACL_CONFIG, what, fields, is_changing=True)
     yield _row(R.GET_BROKER_CLUSTER_ACL_INFO, "version")
-    yield _row(R.GET_BROKER_CLUSTER_ACL_CONFIG, "all")
+    yield _row(R.GET_BROKER_CLUSTER_ACL_CONFIG, "too many users")
     addresses = {"globalWhiteAddrs": "10.0.0.1," * 40_000}
     yield _row(R.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG, "40,000 addresses", addresses)
     yield _row(R.DELETE_ACL_CONFIG, f"with {what}", {"accessKey": USER}, is_changing=True)
 
 
+FIRST = (_row(R.GET_BROKER_CLUSTER_ACL_CONFIG, "10,000 users"),)
+"""Before there are more users than it lists."""
 REQUESTS = (*_users(), *_grants(), *_of_4_9())

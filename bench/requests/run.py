@@ -98,6 +98,8 @@ REQUESTS: tuple[Request, ...] = (
     *PAGES,
     *half.REQUESTS,
     *kafka_share.REQUESTS,
+    *kafka_security.FIRST,
+    *remoting_security.FIRST,
     *kafka_security.REQUESTS,
     *remoting_security.REQUESTS,
     *kafka_security.DELETIONS,
