@@ -158,7 +158,9 @@ class RequestGuard:
                 if len(header.topic) <= ALLOWED_CHARS_MAX:
                     peer.allow_send(header.topic, generation)
             reply = handle(command, caller)
-            if type(reply) is list or isinstance(reply, Command):
+            if isinstance(reply, list):
+                return reply
+            if isinstance(reply, Command):
                 return reply
             needs = tuple(row(command))
             return self._later(reply, principal, caller, needs, code, generation)
@@ -188,7 +190,9 @@ class RequestGuard:
                 if len(header.topic) + len(header.consumer_group) <= ALLOWED_CHARS_MAX:
                     peer.allow_pull(header.topic, header.consumer_group, generation)
             reply = handle(command, caller)
-            if type(reply) is list or isinstance(reply, Command):
+            if isinstance(reply, list):
+                return reply
+            if isinstance(reply, Command):
                 return reply
             needs = tuple(row(command))
             return self._later(reply, principal, caller, needs, code, generation)
