@@ -40,7 +40,7 @@ Parts = tuple[
     log.Log,
     log.PageResidency,
     log.Epochs,
-    log.Flushing,
+    log.Committing,
     progress.Progress,
     delay.Deliveries,
     clock.Clock,
@@ -58,7 +58,7 @@ def the_parts_are_some(concrete: Store) -> Parts:
         concrete.log,
         concrete.residency,
         concrete.epochs,
-        concrete.flusher,
+        concrete.commit,
         concrete.progress,
         concrete.deliveries,
         concrete.clock,
@@ -69,7 +69,7 @@ def the_store_is_one(concrete: Store) -> store.ReadOnlyStore:
     return concrete
 
 
-def the_store_has_a_flushed_log(concrete: Store) -> store.FlushedLog:
+def the_store_has_a_committed_log(concrete: Store) -> store.CommittedLog:
     return concrete
 
 
@@ -149,5 +149,5 @@ def test_no_one_but_composition_holds_the_whole_store() -> None:
 
 
 def test_who_holds_the_whole_store_is_found() -> None:
-    tree = ast.parse("from rockgate.store.api.store import FlushedLog, Store")
+    tree = ast.parse("from rockgate.store.api.store import CommittedLog, Store")
     assert holders(tree) == ["rockgate.store.api.store.Store"]

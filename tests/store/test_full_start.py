@@ -86,7 +86,7 @@ class FullStart(WaitingStore):
         self.disk.plan, self.disk.capacity = None, 1 << 40
         for _ in range(3):
             self.pass_time(LOOK_MS)
-        assert not self.store.epochs.is_awaited
+        assert self.store.epochs.awaited is None
         self.put(20)
         after = self.read()
         assert after[: len(self.safe)] == self.safe and len(after) == len(self.safe) + 20

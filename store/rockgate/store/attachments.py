@@ -17,6 +17,7 @@ from rockgate.store.log.page_allocation import Allocator
 from rockgate.store.queues.view import QueueView
 from rockgate.store.upkeep.compaction.bodies import Bodies
 from rockgate.store.upkeep.compaction.cleaner import Cleaner
+from rockgate.store.upkeep.retention import Retention
 from rockgate.store.write.append import Appender
 
 
@@ -44,6 +45,8 @@ class Attachments(TypedDict, total=False):
     """Opens bodies for compaction; without it nothing is compacted."""
     on_compacted: Callable[[], None]
     """Called after a queue was compacted: what was made of its messages may be outdated."""
+    pinned: Callable[[], int]
+    """Returns a position from which on replicas still read: segments from there on stay."""
     keys_later: Callable[[Callable[[], None]], object]
     """Runs work on the key index a little later, so that it does not delay a response."""
 
@@ -58,6 +61,7 @@ class Parts(Protocol):
     flusher: Flusher
     keys: KeyIndex | None
     cleaner: Cleaner
+    retention: Retention
     on_flushed: Callable[[int], None]
 
 
@@ -84,5 +88,7 @@ def attach(parts: Parts, taken: set[str], given: Attachments) -> None:
         parts.cleaner.bodies = given["bodies"]
     if "on_compacted" in given:
         parts.cleaner.on_compacted = given["on_compacted"]
+    if "pinned" in given:
+        parts.retention.pinned = given["pinned"]
     if "keys_later" in given and parts.keys is not None:
         parts.keys.later = given["keys_later"]

@@ -27,6 +27,7 @@ from rockgate.store.keys.entrykeys import RecordKeys, no_keys
 from rockgate.store.keys.keyfeed import KeyFeed
 from rockgate.store.keys.keyindex import KeyIndex
 from rockgate.store.log.beginning import Beginning, Found
+from rockgate.store.log.commit import Commit
 from rockgate.store.log.commitlog import NO_HOST, CommitLog
 from rockgate.store.log.flusher import Flusher
 from rockgate.store.log.page_allocation import Allocator
@@ -39,7 +40,7 @@ from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.read.lookup import Lookup
 from rockgate.store.read.reader import Reader
-from rockgate.store.state.epochs import Epochs
+from rockgate.store.state.epochs import Assigned, Epochs, new_nonce
 from rockgate.store.state.fold import Fold, Journal, LateJournal, State
 from rockgate.store.state.snapshots import Snapshots
 from rockgate.store.state.snapshotter import make_snapshotter
@@ -154,7 +155,9 @@ class Store:
             clock=clock,
             config=config,
             flushed=self._checkpoint.newest.flushed,
+            on_flushed=lambda position: self.commit.flushed(position),
         )
+        self.commit = Commit(self.flusher)
         self.appender = Appender(
             log=self.log,
             queues=self.queues,
@@ -166,7 +169,7 @@ class Store:
         self.residency = PageResidency(
             self._segments, clock, cold_bytes=config.cold_bytes, run_start=self.found.end
         )
-        self.reader = Reader(self.log, self.flusher, self.residency)
+        self.reader = Reader(self.log, self.commit, self.residency)
         self.deliveries = Deliveries(
             delay=self.delay,
             appender=self.appender,
@@ -189,6 +192,7 @@ class Store:
         self.checkpointer = Checkpointer(
             log=self.log,
             flusher=self.flusher,
+            commit=self.commit,
             queues=self.queues,
             keys=self.keys,
             file=self._checkpoint,
@@ -201,6 +205,7 @@ class Store:
             state=self.state,
             snapshots=self.snapshots,
             sync_log=self._sync_log,
+            commit=self.commit,
             log=self.log,
             clock=clock,
             jobs=self._jobs,
@@ -216,6 +221,7 @@ class Store:
             epochs=self.epochs,
             snapshots=self.snapshots,
             checkpointer=self.checkpointer,
+            commit=self.commit,
             appender=self.appender,
             reserve=self._reserve,
             keys=self.keys,
@@ -245,9 +251,7 @@ class Store:
         self.keys: KeyIndex | None = open_keys(
             self._directory, config, self._record_keys, log, segments, flushed, self.threads.soon
         )
-        self.key_feed: KeyFeed | None = None
-        if self.keys is not None:
-            self.key_feed = KeyFeed(self.log, self.keys, self._jobs)
+        self.key_feed = None if self.keys is None else KeyFeed(self.log, self.keys, self._jobs)
         self._replay_from = replay_from
         self.topics.on_created.append(self._make_queues)
         self.topics.on_grown.append(lambda topic, had: self._make_queues(topic))
@@ -272,16 +276,15 @@ class Store:
         self.syncs.check()
         self._is_open = True
 
-    def begin_epoch(self, number: int | None = None) -> Self:
-        """Accept writes, in the next epoch or in one whose number was assigned elsewhere.
+    def begin_epoch(self, number: int = 0, nonce: bytes = b"") -> Self:
+        """Accept writes, in the next epoch or in one that was assigned elsewhere.
 
         Without space for the epoch's entry, writes are rejected until upkeep has appended it.
         """
         assert self.appender.is_read_only, "one epoch a run"
+        assigned = Assigned(number or self.epochs.next_number, nonce or new_nonce())
         try:
-            begin_epoch(
-                self.appender, self.epochs, self.beginning, number or self.epochs.next_number
-            )
+            begin_epoch(self.appender, self.epochs, self.beginning, assigned)
             self.checkpointer.take()
             self.retention.disk.look()
             self.syncs.check()
@@ -303,7 +306,8 @@ class Store:
             # Repeated here: this thread may have lifted the rejection at the same time.
             self.appender.fail(self.syncs.failure)
         self.flusher.settle()
-        self.on_flushed(self.flusher.flushed)
+        self.commit.settle()
+        self.on_flushed(self.commit.position)
 
     def _fail(self, failure: DiskFailed) -> None:
         """Stop writing: an fsync failed on some thread. A start in progress fails by itself."""

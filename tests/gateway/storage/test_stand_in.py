@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from rockgate.gateway.storage.durability import Durability
-from rockgate.store.api.log import OnFlushed
+from rockgate.store.api.log import OnCommitted
 from rockgate.store.config import StoreConfig
 
 
@@ -15,15 +15,15 @@ class Log:
 
 
 @dataclass
-class Flusher:
-    flushed: int = 0
-    waiting: list[OnFlushed] = field(default_factory=list)
+class Commit:
+    position: int = 0
+    waiting: list[OnCommitted] = field(default_factory=list)
 
-    def when_flushed(self, position: int, callback: OnFlushed) -> None:
+    def when_committed(self, position: int, callback: OnCommitted) -> None:
         self.waiting.append(callback)
 
-    def flush(self, position: int) -> None:
-        self.flushed = position
+    def advance(self, position: int) -> None:
+        self.position = position
         for callback in self.waiting:
             callback(None)
 
@@ -32,7 +32,7 @@ class Flusher:
 class StandIn:
     config: StoreConfig = field(default_factory=lambda: StoreConfig(flush="sync"))
     log: Log = field(default_factory=Log)
-    flusher: Flusher = field(default_factory=Flusher)
+    commit: Commit = field(default_factory=Commit)
 
 
 async def test_an_answer_waits_for_a_log_that_is_no_file() -> None:
@@ -41,5 +41,5 @@ async def test_an_answer_waits_for_a_log_that_is_no_file() -> None:
     assert isinstance(answer, asyncio.Future)
     await asyncio.sleep(0)
     assert not answer.done()
-    store.flusher.flush(store.log.end)
+    store.commit.advance(store.log.end)
     assert await answer == "stored"

@@ -13,6 +13,7 @@ from tests.seeds import seeded
 
 from rockgate.store.clock import ManualClock
 from rockgate.store.config import StoreConfig
+from rockgate.store.log.commit import Commit
 from rockgate.store.log.commitlog import CommitLog, Draft
 from rockgate.store.log.flusher import Flusher
 from rockgate.store.log.recovery import find_end
@@ -81,10 +82,13 @@ class Parts:
             clock=self.clock,
             config=CONFIG,
             flushed=0,
+            on_flushed=lambda position: self.commit.flushed(position),
         )
+        self.commit = Commit(self.flusher)
         self.checkpointer = Checkpointer(
             log=self.log,
             flusher=self.flusher,
+            commit=self.commit,
             queues=self.queues,
             keys=None,
             file=self.file,

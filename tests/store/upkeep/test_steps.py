@@ -11,6 +11,7 @@ from tests.store.keeping import Keeping
 
 from rockgate.store.clock import ManualClock
 from rockgate.store.errors import DiskFailed, StoreFull
+from rockgate.store.state.epochs import Assigned
 from rockgate.store.upkeep.steps import LOGGED_EVERY_MS, PAUSE_MS, PAUSE_MS_MAX, Steps
 
 
@@ -132,7 +133,7 @@ def counting(keeping: Keeping, monkeypatch: pytest.MonkeyPatch) -> dict[str, Cou
     put(store.retention, "step", "retention")
     put(store.cleaner, "step", "compaction")
     put(store.snapshotter, "tick", "snapshot")
-    store.epochs.is_awaited = True
+    store.epochs.awaited = Assigned(9, bytes(8))
     monkeypatch.setattr("rockgate.store.upkeep.upkeep.begin_epoch", lambda *_: counted["epoch"]())
     put(store.key_feed, "step", "keys")
     return counted

@@ -1,5 +1,7 @@
 """Responses that wait for an fsync: what is acknowledged with sync flush survives a power failure.
 
+What they wait for is the committed position: on a node by itself that is what is on disk.
+
 One fsync serves all waiting responses. Those of one turn of the loop request it together, when the
 turn is over: requested immediately, it would start after the first of many requests. A response
 that need not wait is returned as it is, so that the usual request costs no future.
@@ -10,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NamedTuple, TypeVar
 
-from rockgate.store.api.store import FlushedLog
+from rockgate.store.api.store import CommittedLog
 from rockgate.store.errors import FlushTimeout
 
 A = TypeVar("A")
@@ -28,9 +30,9 @@ class Late(FlushTimeout):
 class Durability:
     """Delays responses until the log is on disk as far as they require."""
 
-    def __init__(self, store: FlushedLog) -> None:
+    def __init__(self, store: CommittedLog) -> None:
         self._log = store.log
-        self._flusher = store.flusher
+        self._commit = store.commit
         self._is_sync = store.config.flush == "sync"
         self._seconds_max = store.config.flush_timeout_ms / 1000
         self._gathered: list[_PendingAnswer] = []
@@ -44,11 +46,11 @@ class Durability:
         return self.after(self._log.end, answer) if is_sync or self._is_sync else answer
 
     def after(self, position: int, answer: A) -> A | asyncio.Future[A]:
-        """The response, once everything before a position is on disk.
+        """The response, once everything before a position is committed.
 
         Late if it takes too long, DiskFailed if it never will be.
         """
-        if position <= self._flusher.flushed:
+        if position <= self._commit.position:
             return answer
         loop = asyncio.get_running_loop()
         future: asyncio.Future[A] = loop.create_future()
@@ -60,10 +62,10 @@ class Durability:
     def _ask(self) -> None:
         """Request one flush for all responses of this turn."""
         gathered, self._gathered = self._gathered, []
-        flushed = self._flusher.flushed
+        committed = self._commit.position
         held = []
         for each in gathered:
-            if each.position <= flushed:
+            if each.position <= committed:
                 each.settle(None)
             else:
                 held.append(each)
@@ -80,7 +82,7 @@ class Durability:
                 each.give_up()
 
         timer = asyncio.get_running_loop().call_later(self._seconds_max, give_up)
-        self._flusher.when_flushed(max(each.position for each in held), settle_all)
+        self._commit.when_committed(max(each.position for each in held), settle_all)
 
 
 class _PendingAnswer(NamedTuple):

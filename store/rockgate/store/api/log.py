@@ -1,4 +1,4 @@
-"""The log below all queues: positions, what is flushed, and what is resident."""
+"""The log below all queues: positions, what is committed, and what is resident."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Protocol
 
 from rockgate.store.log.page_residency import Place
 
-__all__ = ["Epochs", "Flushing", "Log", "OnFlushed", "PageResidency", "Place"]
+__all__ = ["Committing", "Epochs", "Log", "OnCommitted", "PageResidency", "Place"]
 
-OnFlushed = Callable[[Exception | None], None]
-"""Called once a position is on disk, or with the error that says it may never be."""
+OnCommitted = Callable[[Exception | None], None]
+"""Called once a position is committed, or with the error that says it may never be."""
 
 
 class Log(Protocol):
@@ -25,15 +25,15 @@ class Log(Protocol):
         """The position at which the next entry will start."""
 
 
-class Flushing(Protocol):
-    """How far the log is on disk."""
+class Committing(Protocol):
+    """How far the log can no longer be undone: on a node by itself, how far it is on disk."""
 
     @property
-    def flushed(self) -> int:
-        """Everything before this position is on disk."""
+    def position(self) -> int:
+        """Everything before this position is committed."""
 
-    def when_flushed(self, position: int, callback: OnFlushed) -> None:
-        """Call `callback` once everything before a position is on disk."""
+    def when_committed(self, position: int, callback: OnCommitted) -> None:
+        """Call `callback` once everything before a position is committed."""
 
 
 class PageResidency(Protocol):

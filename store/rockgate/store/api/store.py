@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Protocol
 
 from rockgate.store.api.clock import Clock
-from rockgate.store.api.log import Flushing, Log
+from rockgate.store.api.log import Committing, Log
 from rockgate.store.api.progress import CommittedOffsets
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.read import Lookup
 from rockgate.store.api.topics import Topic, TopicLookup
 from rockgate.store.config import StoreConfig
 
-__all__ = ["FlushedLog", "ReadOnlyStore"]
+__all__ = ["CommittedLog", "ReadOnlyStore"]
 
 
 class ReadOnlyStore(Protocol):
@@ -50,8 +50,8 @@ class ReadOnlyStore(Protocol):
         """Return one queue of a topic; UnknownQueue if there is no such queue."""
 
 
-class FlushedLog(Protocol):
-    """The log, and how much of it is on disk."""
+class CommittedLog(Protocol):
+    """The log, and how much of it is committed."""
 
     @property
     def config(self) -> StoreConfig:
@@ -62,5 +62,5 @@ class FlushedLog(Protocol):
         """The log."""
 
     @property
-    def flusher(self) -> Flushing:
-        """The flushed position and its waiters."""
+    def commit(self) -> Committing:
+        """The committed position and its waiters."""

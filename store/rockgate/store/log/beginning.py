@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rockgate.store.directory_id import UNKNOWN, directory_id
 from rockgate.store.files.interface import Directory
 from rockgate.store.log.recovery import Rest, clear_rest
 from rockgate.store.log.segments import Segments
@@ -40,6 +41,8 @@ class Beginning:
         self._directory = directory
         self._end = found.end
         self._rest = found.rest
+        self.directory = UNKNOWN
+        """The id of the data directory, once `step` has found or made it."""
 
     def step(self) -> None:
         """Do the remaining work; StoreFull if there is no space."""
@@ -54,6 +57,7 @@ class Beginning:
         if ABORT not in self._directory.names():
             self._directory.create(ABORT).close()
             self._directory.sync()
+        self.directory = directory_id(self._directory)
 
     def end(self) -> None:
         """Mark the stop as clean, unless the next start has leftover bytes to examine."""

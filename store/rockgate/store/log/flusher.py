@@ -36,7 +36,10 @@ class Flusher:
         clock: Clock,
         config: StoreConfig,
         flushed: int,
+        on_flushed: Callable[[int], None] = lambda position: None,
     ) -> None:
+        """`on_flushed` is called with each new flushed position, on the thread that flushed."""
+        self._on_flushed = on_flushed
         self._sync = sync
         self._end = end
         self._clock = clock
@@ -131,4 +134,5 @@ class Flusher:
             self.on_synced(perf_counter() - began)
             self._thorough_ms = self._clock.monotonic_ms()
             self.flushed = end
+            self._on_flushed(end)
             return True

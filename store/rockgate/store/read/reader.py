@@ -1,9 +1,10 @@
 """Reads the entries of a queue, never beyond what is visible.
 
-Visibility ends at the high watermark: with sync flush that is the flushed position, so that nothing
-is visible which a power failure could undo; with async flush it is the end. A queue that is
-switched to sync keeps visible what was visible. Every read is clamped to it, whatever end is
-requested, and there is no other way to read an entry from outside the store.
+Visibility ends at the high watermark: with sync flush that is the committed position, which for a
+node by itself is the flushed one, so that nothing is visible which a power failure could undo; with
+async flush it is the end. Where the log is replicated, every queue is like one with sync flush. A
+queue that is switched to sync keeps visible what was visible. Every read is clamped to it, whatever
+end is requested, and there is no other way to read an entry from outside the store.
 
 Kafka's side reads the bodies of batch entries only; RocketMQ's side gets message entries without
 copying, in as few slices as possible. An entry of the other kind ends a run, because it is read
@@ -28,8 +29,8 @@ from rockgate.protocol.entry import (
     places,
 )
 from rockgate.store.errors import OffsetOutOfRange, StoreCorrupt
+from rockgate.store.log.commit import Commit
 from rockgate.store.log.commitlog import CommitLog
-from rockgate.store.log.flusher import Flusher
 from rockgate.store.log.page_residency import PageResidency, Place
 from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queueindex import Unit, UnitFields
@@ -53,9 +54,9 @@ _new = tuple.__new__  # skips the call of NamedTuple._make
 class Reader:
     """Reads queues. Owned by the store, and stateless."""
 
-    def __init__(self, log: CommitLog, flusher: Flusher, residency: PageResidency) -> None:
+    def __init__(self, log: CommitLog, commit: Commit, residency: PageResidency) -> None:
         self._log = log
-        self._flusher = flusher
+        self._commit = commit
         self._residency = residency
 
     def high_watermark(self, queue: QueueView) -> int:
@@ -65,7 +66,7 @@ class Reader:
         visible_end = queue.visible_end
         if visible_end < queue.next_offset:
             own: Queue = queue  # type: ignore[assignment]  # each view is a Queue
-            visible_end = max(visible_end, own.end_before(self._flusher.flushed))
+            visible_end = max(visible_end, own.end_before(self._commit.position))
             own.visible_end = visible_end
         return visible_end
 

@@ -1,25 +1,31 @@
 """Epochs: each writer of the log appends one before anything else.
 
 An epoch identifies one run of the server: everything between two epoch entries was appended by one
-run. Kafka's leader epochs follow from it, and later the position to which a replica truncates.
+run. Kafka's leader epochs follow from it, and the position to which a replica cuts its log
+(docs/internals/replication.md): two entries are the same epoch only if number, directory and nonce
+agree, because a directory that was restored from a backup counts on from an older number.
 """
 
 from __future__ import annotations
 
+import secrets
 import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from rockgate.store.directory_id import UNKNOWN
 from rockgate.store.errors import StoreCorrupt
 from rockgate.store.state.fold import Change, check_format
 from rockgate.store.state.snapshot_slices import sliced
 
 TOPIC = b"rmq_sys_rockgate_epoch"
 
-_FORMAT = 1
-_CHANGE = struct.Struct(">BI")
-_ITEM = struct.Struct(">IQ")
+_FORMAT = 2
+_CHANGES = {1: struct.Struct(">BI"), _FORMAT: struct.Struct(">BI16s8s")}
+_ITEMS = {1: struct.Struct(">IQ"), _FORMAT: struct.Struct(">IQ16s8s")}
+_ITEM = _ITEMS[_FORMAT]
+NONCE_SIZE = 8
 _SLICE_ITEMS = 2_000
 
 
@@ -28,6 +34,21 @@ class Epoch(NamedTuple):
 
     number: int
     position: int
+    directory: bytes = UNKNOWN
+    """The data directory that began it; zeros before format 2."""
+    nonce: bytes = bytes(NONCE_SIZE)
+
+
+def new_nonce() -> bytes:
+    """Return a nonce for an epoch that is to begin."""
+    return secrets.token_bytes(NONCE_SIZE)
+
+
+class Assigned(NamedTuple):
+    """An epoch that is to begin."""
+
+    number: int
+    nonce: bytes
 
 
 class Epochs:
@@ -38,16 +59,16 @@ class Epochs:
 
     def __init__(self) -> None:
         self._epochs: list[Epoch] = []
-        self.is_awaited = False
-        """Whether the entry of this run is not appended yet, for lack of space; writes are
-        rejected."""
-        self.awaited_number = 0
-        """The number of that entry, if it is not simply the next."""
+        self.awaited: Assigned | None = None
+        """The entry of this run, while it is not appended for lack of space; writes are rejected
+        until it is."""
 
     @property
     def current(self) -> int:
         """The newest epoch, which may belong to an entry to come; 0 before the first."""
-        return max(self.next_number, self.awaited_number) if self.is_awaited else self._last
+        return (
+            max(self.next_number, self.awaited.number) if self.awaited is not None else self._last
+        )
 
     @property
     def _last(self) -> int:
@@ -68,22 +89,28 @@ class Epochs:
         """The number of the next epoch, unless one is assigned from elsewhere."""
         return self._last + 1
 
-    def next_change(self, number: int | None = None) -> bytes:
+    def next_change(
+        self,
+        number: int | None = None,
+        directory: bytes = UNKNOWN,
+        nonce: bytes = bytes(NONCE_SIZE),
+    ) -> bytes:
         """Return the body of the entry that begins an epoch, by default the next one."""
         number = self.next_number if number is None else number
         if number < self.next_number:
             raise ValueError(f"Epoch {number} cannot follow epoch {self._last}.")
-        return _CHANGE.pack(_FORMAT, number)
+        return _CHANGES[_FORMAT].pack(_FORMAT, number, directory, nonce)
 
     def apply(self, change: Change) -> None:
         """Apply the beginning of an epoch."""
         what, body = "Epoch entry", change.body
         check_format(body[0] if body else 0, _FORMAT, what, change.position)
-        if len(body) != _CHANGE.size:
+        form = _CHANGES[body[0]]
+        if len(body) != form.size:
             raise StoreCorrupt(what, change.position, f"its body is {len(body)} bytes")
-        _, number = _CHANGE.unpack(body)
+        _, number, *identity = form.unpack(body)
         if not self._epochs or change.position > self._epochs[-1].position:
-            self._epochs.append(Epoch(number, change.position))
+            self._epochs.append(Epoch(number, change.position, *identity))
 
     def snapshot(self) -> Iterator[bytes]:
         """Yield all epochs: there is one per start, and none is ever removed."""
@@ -97,9 +124,10 @@ class Epochs:
         for piece in slices:
             what = "Snapshot of epochs"
             check_format(piece[0] if piece else 0, _FORMAT, what)
-            if (len(piece) - 1) % _ITEM.size:
+            form = _ITEMS[piece[0]]
+            if (len(piece) - 1) % form.size:
                 raise StoreCorrupt(what, 0, f"it is {len(piece) - 1} bytes")
-            self._epochs.extend(Epoch._make(item) for item in _ITEM.iter_unpack(piece[1:]))
+            self._epochs.extend(Epoch(*item) for item in form.iter_unpack(piece[1:]))
 
     def clear(self) -> None:
         """Remove all epochs."""

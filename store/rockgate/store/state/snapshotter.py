@@ -22,6 +22,7 @@ from rockgate.store.clock import Clock
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import DiskFailed, StoreError
 from rockgate.store.files.interface import Directory, File
+from rockgate.store.log.commit import Commit
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.state.fold import State
 from rockgate.store.state.snapshotfile import SnapshotBuilder
@@ -29,6 +30,7 @@ from rockgate.store.state.snapshots import RetainedSnapshot, Snapshots
 from rockgate.store.workers import Jobs
 
 _MIB = 1 << 20
+_EVERYTHING: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,20 +103,30 @@ class Handover:
 
 
 class SnapshotWriter:
-    """The thread's side. `sync_log(position)` returns when the log is on disk up to there."""
+    """The thread's side. `sync_log(position)` returns when the log is on disk up to there.
+
+    A snapshot gets its name once everything it needs is committed: a log that is cut back below
+    that could not use it, and the older one may need what was removed meanwhile.
+    """
 
     def __init__(
-        self, directory: Directory, snapshots: Snapshots, sync_log: Callable[[int], None]
+        self,
+        directory: Directory,
+        snapshots: Snapshots,
+        sync_log: Callable[[int], None],
+        committed: Callable[[], int] = lambda: _EVERYTHING,
     ) -> None:
         self._directory = directory
         self._snapshots = snapshots
         self._sync_log = sync_log
+        self._committed = committed
         self._waiting: deque[Handover] = deque()
         self._handover: Handover | None = None
         self._sequence = 0
         self._name = ""
         self._file: File | None = None
         self._builder: SnapshotBuilder | None = None
+        self._size: int | None = None
         self.finished_count = 0
         self.failed_count = 0
 
@@ -153,12 +165,21 @@ class SnapshotWriter:
             wrote = True
         if needs is None:
             return wrote
-        size = builder.finish(needs)
-        self._sync_log(needs)
-        self._snapshots.publish(RetainedSnapshot(handover.replay_from, self._sequence, size))
+        if self._size is None:
+            self._size = builder.finish(needs)
+            self._sync_log(needs)
+        if self._committed() < needs:
+            return False  # asked again with the next tick
+        snapshot = RetainedSnapshot(handover.replay_from, self._sequence, self._size)
+        self._snapshots.publish(snapshot)
         self.finished_count += 1
         self._close(handover)
         return True
+
+    def drop(self) -> None:
+        """At shutdown: remove a snapshot that is complete, but not committed."""
+        if self._handover is not None:
+            self._discard(self._handover)
 
     def _create(self, handover: Handover) -> SnapshotBuilder:
         self._sequence, self._name = self._snapshots.next_name(handover.replay_from)
@@ -178,7 +199,7 @@ class SnapshotWriter:
     def _close(self, handover: Handover) -> None:
         if self._file is not None:
             self._file.close()
-        self._file = self._builder = self._handover = None
+        self._file = self._builder = self._handover = self._size = None
         handover.is_over = True
 
 
@@ -288,6 +309,7 @@ def make_snapshotter(
     state: State,
     snapshots: Snapshots,
     sync_log: Callable[[int], None],
+    commit: Commit,
     log: CommitLog,
     clock: Clock,
     jobs: Callable[[], Jobs],
@@ -295,7 +317,7 @@ def make_snapshotter(
     taken_at: int,
 ) -> Snapshotter:
     """Create the taker and the writer of a store's snapshots."""
-    writer = SnapshotWriter(directory, snapshots, sync_log)
+    writer = SnapshotWriter(directory, snapshots, sync_log, lambda: commit.position)
     often = SnapshotConfig(
         bytes_since=config.snapshot_bytes,
         interval_ms=config.snapshot_interval_ms,
@@ -363,8 +385,10 @@ class Snapshotter:
         """At shutdown: abandon the current snapshot, and take a complete one if anything is new."""
         self.taker.abandon()
         self._write()
+        self.writer.drop()
         if self._log.end > self._taken_at:
             self.taker.begin(self._log.end)
             while self.taker.step():
                 self._write()
             self._write()
+            self.writer.drop()

@@ -14,6 +14,7 @@ from rockgate.store.clock import Clock
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import DiskFailed, StoreError
 from rockgate.store.keys.keyindex import KeyIndex
+from rockgate.store.log.commit import Commit
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.flusher import Flusher
 from rockgate.store.queues.queuetable import QueueTable, Stretch
@@ -31,6 +32,7 @@ class Checkpointer:
         *,
         log: CommitLog,
         flusher: Flusher,
+        commit: Commit,
         queues: QueueTable,
         keys: KeyIndex | None,
         file: CheckpointFile,
@@ -40,6 +42,7 @@ class Checkpointer:
     ) -> None:
         self._log = log
         self._flusher = flusher
+        self._commit = commit
         self._queues = queues
         self._keys = keys
         self._file = file
@@ -111,7 +114,8 @@ class Checkpointer:
         if failure is not None:
             self._finish(failure)
             return
-        stretch = self._queues.plan(self._safe)
+        # What is indexed may be shown: `Queue.end_before` takes it to be committed.
+        stretch = self._queues.plan(min(self._safe, self._commit.position))
         if stretch is None:
             safe = (self._safe, self._queues.indexed, self._log.last_store_ms)
             if self._keys is not None:

@@ -16,6 +16,7 @@ from rockgate.store.clock import Clock
 from rockgate.store.config import StoreConfig
 from rockgate.store.errors import DiskFailed, StoreError
 from rockgate.store.files.interface import Directory
+from rockgate.store.log.commit import Commit
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.segments import Segment, Segments
 from rockgate.store.queues.queuetable import QueueTable
@@ -39,6 +40,7 @@ PRESSED_MS: Final = 5_000
 FIRST_MS: Final = 10_000
 """Time from a start to the first round, unless rounds are more frequent."""
 _FORCE_COUNT: Final = 500
+_EVERYTHING: Final = 1 << 62
 
 
 class KeyFiles(Keys, Protocol):
@@ -78,6 +80,7 @@ class Retention:
         epochs: Epochs,
         snapshots: Snapshots,
         checkpointer: Checkpointer,
+        commit: Commit,
         appender: Appender,
         reserve: Reserve,
         keys: KeyFiles | None,
@@ -91,6 +94,7 @@ class Retention:
         self._queues = queues
         self._snapshots = snapshots
         self._checkpointer = checkpointer
+        self._commit = commit
         self._keys = keys
         self._jobs = jobs
         self._clock = clock
@@ -119,6 +123,11 @@ class Retention:
         self._begun_ms = clock.monotonic_ms() - max(0, config.retention_interval_ms - FIRST_MS)
         self._snapshot_for = 0
         self._emptying: Segment | None = None
+        self._emptied_at: dict[int, int] = {}
+        """Where the log ended when nothing in a segment, by its start, was live any more."""
+        self._commit_for = 0
+        self.pinned: Callable[[], int] = lambda: _EVERYTHING
+        """Returns a position from which on others read: segments from there on stay."""
         self.removed_count = 0
         self.failure: Exception | None = None
         """What stopped the last round; None if nothing did."""
@@ -185,6 +194,8 @@ class Retention:
             return "mostly live"
         if self.wants_snapshot:
             return "waiting for a snapshot"
+        if self._commit.position < self._commit_for:
+            return "waiting for replicas"
         return "waiting for earlier segments"
 
     # Working
@@ -215,7 +226,9 @@ class Retention:
     def _is_due(self) -> bool:
         if self._altered or self._is_time():
             return True
-        return self._snapshot_for > 0 and not self.wants_snapshot
+        if self._snapshot_for > 0 and not self.wants_snapshot:
+            return True
+        return 0 < self._commit_for <= self._commit.position
 
     def _is_time(self) -> bool:
         wait_ms = self._config.retention_interval_ms
@@ -226,7 +239,7 @@ class Retention:
     def _round(self) -> Iterator[bool]:
         """Expire entries; then free the oldest segments as long as that is worthwhile."""
         yield from self._expire()
-        self._snapshot_for = 0
+        self._snapshot_for = self._commit_for = 0
         while row := self.sealed():
             oldest = row[0]
             yield from self.usage.weigh(row)
@@ -234,13 +247,18 @@ class Retention:
             is_worth_it = prefix_to_empty(sizes) > 0
             if not is_worth_it and not (self._config.disk_forced_cleanup and self.disk.is_over):
                 return
+            if self.pinned() < oldest.end:
+                return
             if self._snapshots.oldest_needed() < oldest.end:
                 self._snapshot_for = oldest.end
                 return
             if not is_worth_it:
                 yield from self._force(oldest)
             self._emptying = oldest
-            yield from self.mover.empty(oldest)
+            yield from self._empty(oldest)
+            if not self._is_emptied(oldest):
+                self._emptying = None
+                return
             yield from self._remove(oldest)
             self._emptying = None
             if self._is_time():
@@ -251,11 +269,14 @@ class Retention:
         """Free the oldest segments as long as nothing in them is live: nothing is relocated."""
         self._begun_ms = self._clock.monotonic_ms()
         self._altered = {}
-        self._snapshot_for = 0
+        self._snapshot_for = self._commit_for = 0
         while row := self.sealed():
             oldest = row[0]
             yield from self.usage.weigh(row[:1])
-            if self.usage.live_bytes(oldest) != 0:
+            if self.usage.live_bytes(oldest) != 0 or self.pinned() < oldest.end:
+                return
+            self._emptied_at.setdefault(oldest.start, self._log.end)
+            if not self._is_emptied(oldest):
                 return
             if self._snapshots.oldest_needed() < oldest.end:
                 self._snapshot_for = oldest.end
@@ -290,6 +311,26 @@ class Retention:
                 yield True
         self._topics.advance_log_starts(starts)
 
+    def _empty(self, segment: Segment) -> Iterator[bool]:
+        """Relocate what is live in a segment, and note where the log then ends."""
+        moved_count = self.mover.moved_count
+        yield from self.mover.empty(segment)
+        if self.mover.moved_count > moved_count:
+            self._emptied_at.pop(segment.start, None)
+        self._emptied_at.setdefault(segment.start, self._log.end)
+
+    def _is_emptied(self, segment: Segment) -> bool:
+        """Say whether it is committed that nothing in a segment is live.
+
+        A log that is cut back below the relocated entries needs the originals.
+        """
+        position = self._emptied_at[segment.start]
+        # While the position is the flusher's, the checkpoint of the removal brings it there.
+        if self._commit.is_replicated and self._commit.position < position:
+            self._commit_for = position
+            return False
+        return True
+
     def _remove(self, segment: Segment) -> Iterator[bool]:
         """Remove an emptied segment, once everything that replaces it is on disk."""
         yield from self._checkpoint(self._log.end)
@@ -298,6 +339,7 @@ class Retention:
         self._segments.forget_first()
         self._queues.drop_segment(segment.start)
         self.usage.forget(segment)
+        self._emptied_at.pop(segment.start, None)
         if self._keys is not None:
             self._keys.expire(self._segments.start)
         self.removed_count += 1

@@ -15,7 +15,7 @@ from rockgate.store.errors import StoreFull
 from rockgate.store.keys.keyfeed import KeyFeed
 from rockgate.store.log.beginning import Beginning
 from rockgate.store.progress.progress import Progress
-from rockgate.store.state.epochs import TOPIC, Epochs
+from rockgate.store.state.epochs import TOPIC, Assigned, Epochs
 from rockgate.store.state.snapshotter import Snapshotter
 from rockgate.store.upkeep.checkpointer import Checkpointer
 from rockgate.store.upkeep.compaction.cleaner import Cleaner
@@ -48,8 +48,8 @@ def upkeep_steps(parts: Parts) -> Steps:
     """Return the steps; parts that the store replaces later are looked up when they run."""
 
     def epoch() -> bool:
-        if parts.epochs.is_awaited:
-            begin_epoch(parts.appender, parts.epochs, parts.beginning, parts.epochs.current)
+        if parts.epochs.awaited is not None:
+            begin_epoch(parts.appender, parts.epochs, parts.beginning, parts.epochs.awaited)
         return False
 
     def progress() -> bool:
@@ -83,23 +83,27 @@ def upkeep_steps(parts: Parts) -> Steps:
     return steps
 
 
-def begin_epoch(appender: Appender, epochs: Epochs, beginning: Beginning, number: int) -> None:
+def begin_epoch(
+    appender: Appender, epochs: Epochs, beginning: Beginning, assigned: Assigned
+) -> None:
     """Append the epoch of this run; until there is space for it, everything else is rejected."""
-    change = epochs.next_change(number)
+    number, nonce = assigned
+    epochs.next_change(number)  # ValueError for a number that cannot follow
     was_read_only = appender.is_read_only
     held, appender.failure = appender.failure, None
     try:
         beginning.step()
+        change = epochs.next_change(number, beginning.directory, nonce)
         appender.upkeep.append_state(TOPIC, change)
     except StoreFull as error:
         if held is None or was_read_only:
             held = StoreFull(f"Read-only since the start: {error}")
         appender.fail(held)
-        if not epochs.is_awaited:
+        if epochs.awaited is None:
             _log.error("Rejecting writes until there is space: %s", appender.failure)
-        epochs.is_awaited, epochs.awaited_number = True, number
+        epochs.awaited = assigned
         return
-    epochs.is_awaited = False
+    epochs.awaited = None
     appender.refusal = appender.state_refusal = None
     if not was_read_only:
         _log.info("Accepting writes: there is space again.")
