@@ -1,0 +1,1 @@
+"""The replication protocol: frames between a primary and its replicas, sans-IO."""
