@@ -6,7 +6,7 @@ every entry through one method, in log order; dispatching an entry twice changes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rockgate.protocol import entry as envelope
@@ -81,11 +81,15 @@ def _change(view: memoryview, entry: Entry) -> Change:
 
 
 class QueueFeed:
-    """Dispatches to the consume queues. Topics do not change while it is used."""
+    """Dispatches to the consume queues. Who uses it while topics change says so by `forget`."""
 
     wants_batches = wants_messages = True
 
-    def __init__(self, topics: Topics, queues: QueueTable) -> None:
+    def __init__(
+        self, topics: Topics, queues: QueueTable, on_fed: Callable[[Queue], None] | None = None
+    ) -> None:
+        """`on_fed` is called with the queue of every entry."""
+        self._on_fed = on_fed
         self._topics = topics
         self._queues = queues
         self._found: dict[bytes, tuple[int, list[Queue]]] = {}
@@ -101,6 +105,8 @@ class QueueFeed:
         if created_at > entry.position or not 0 <= entry.queue_id < len(queues):
             return
         queue = queues[entry.queue_id]
+        if self._on_fed is not None:
+            self._on_fed(queue)
         if entry.magic == MAGIC_BATCH and not entry.sys_flag & MOVED:
             self._queues.dispatch(queue, entry, 0)
             return
@@ -113,6 +119,10 @@ class QueueFeed:
         elif owner_of(self._topics, view, entry) is not None:
             max_ms = int(envelope.get_property(properties, MAX_MS) or entry.born_ms)
             self._queues.dispatch_moved(queue, entry, max_ms, code)
+
+    def forget(self, topic: Topic) -> None:
+        """Look a topic up again: it was created, deleted, or got more queues."""
+        self._found.pop(topic.encoded, None)
 
     def _find(self, name: bytes) -> tuple[int, list[Queue]]:
         """Return where a topic's incarnation starts, and its queues."""

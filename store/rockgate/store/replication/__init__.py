@@ -1,0 +1,1 @@
+"""A replica's side of the log: following a primary, cutting where they parted, copying from it."""
