@@ -45,6 +45,8 @@ AdvertiseKafka = Annotated[
 AdvertiseRemoting = Annotated[
     str | None, _address("Address given to RocketMQ clients.", "listener address")
 ]
+Replication = Annotated[str | None, _address("Where standbys connect.", "off")]
+ReplicaOf = Annotated[str | None, _address("Follow this primary, as a standby.", "off")]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -71,6 +73,8 @@ def flags(
     advertise_kafka: str | None,
     advertise_remoting: str | None,
     log_level: str | None,
+    replication: str | None = None,
+    replica_of: str | None = None,
 ) -> dict[str, tuple[str, str | None]]:
     """The setting of each flag, and its value as text."""
     return {
@@ -81,6 +85,8 @@ def flags(
         "--http": ("http.listen", http),
         "--advertise-kafka": ("kafka.advertise", advertise_kafka),
         "--advertise-remoting": ("remoting.advertise", advertise_remoting),
+        "--replication": ("replication.listen", replication),
+        "--replica-of": ("replication.replica_of", replica_of),
         "--log-level": ("server.log_level", log_level),
     }
 

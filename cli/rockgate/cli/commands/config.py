@@ -34,6 +34,8 @@ def config(
     http: server_options.Http = None,
     advertise_kafka: server_options.AdvertiseKafka = None,
     advertise_remoting: server_options.AdvertiseRemoting = None,
+    replication: server_options.Replication = None,
+    replica_of: server_options.ReplicaOf = None,
     set_: server_options.Set = None,
     log_level: server_options.LogLevel = None,
     json: Json = False,
@@ -51,6 +53,8 @@ def config(
         http=http,
         advertise_kafka=advertise_kafka,
         advertise_remoting=advertise_remoting,
+        replication=replication,
+        replica_of=replica_of,
         log_level=log_level,
     )
     gathered = server_options.gathered(config=config, flags=flags, pairs=set_ or ())

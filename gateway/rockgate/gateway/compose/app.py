@@ -5,6 +5,8 @@ identity, starts listening, and logs `ready`. Shutdown is the reverse: listeners
 requests in flight finish, then the store is flushed and closed.
 """
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import os
@@ -16,6 +18,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
@@ -33,6 +36,14 @@ from rockgate.gateway.compose.nameserver.assembly import NameServerAssembly
 from rockgate.gateway.compose.remoting.access import RemotingAccess
 from rockgate.gateway.compose.remoting.assembly import RemotingAssembly
 from rockgate.gateway.compose.remoting.services import Load, RemotingServices
+from rockgate.gateway.compose.replication import (
+    ReplicationAssembly,
+    as_standby,
+    is_standby,
+    mend,
+    prepare,
+    with_ports,
+)
 from rockgate.gateway.compose.security import SecurityAssembly, SecurityFolds
 from rockgate.gateway.compose.storage import Ticking, close_store, open_store, posting
 from rockgate.gateway.delay.delivery_timer import Delivering
@@ -58,6 +69,7 @@ from rockgate.gateway.telemetry.process import ProcessSource
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.gateway.transcode.keys import RecordKeys
 from rockgate.protocol.kafka.keys import ApiKey
+from rockgate.store.api.queues import Queue
 from rockgate.store.clock import Clock
 from rockgate.store.state.fold import Fold, Journal
 from rockgate.store.state.topics import Topics
@@ -89,15 +101,40 @@ def run(
 
 
 async def _serve(config: Config, given: Collection[str]) -> None:
-    stop = Stop()
-    async with AsyncExitStack() as resources:
-        server = Server(config, given)
-        await server.start(resources)
-        sys.stdout.write(server.ready_line() + "\n")
-        sys.stdout.flush()
-        log.info("stopping signal=%s", await stop.asked())
-        server.phase = "stopping"
+    """Serve until the signal; a standby whose log has to be mended starts again after that."""
+    asked = asyncio.create_task(Stop().asked())
+    is_ready = False
+    while not asked.done():
+        async with AsyncExitStack() as resources:
+            server = Server(config, given)
+            if not await _prepared(server, asked):
+                break
+            await server.start(resources)
+            if not is_ready:
+                sys.stdout.write(server.ready_line() + "\n")
+                sys.stdout.flush()
+            is_ready, config = True, with_ports(config, server.addresses)
+            outcome = server.replication.outcome
+            waited: list[asyncio.Future[Any]] = [asked] if outcome is None else [asked, outcome]
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            if asked.done():
+                log.info("stopping signal=%s", asked.result())
+            server.phase = "stopping"
+        if outcome is not None and outcome.done():
+            await mend(config, server.data_dir, outcome.result())
     log.info("stopped")
+
+
+async def _prepared(server: Server, asked: asyncio.Task[str]) -> bool:
+    """Wait until the store may be opened; False if the signal came before."""
+    preparing = asyncio.create_task(server.prepare())
+    await asyncio.wait([preparing, asked], return_when=asyncio.FIRST_COMPLETED)
+    if preparing.done():
+        preparing.result()
+        return True
+    preparing.cancel()
+    await asyncio.wait([preparing])
+    return False
 
 
 def _keep_up(
@@ -114,11 +151,17 @@ def _keep_up(
     return UpkeepSource(store.steps, steps, delivering)
 
 
-def _attach(store: Store) -> tuple[PollRegistry, Stalls]:
-    """Make what the store notifies, and attach it."""
+def _attach(store: Store, wake: Callable[[], None] | None) -> tuple[PollRegistry, Stalls]:
+    """Make what the store notifies, and attach it; `wake` is told of appends too."""
     poll_registry, stalls = PollRegistry(), Stalls(store.clock)
+
+    def woken(queue: Queue) -> None:
+        poll_registry.wake(queue)
+        assert wake is not None, "or this is not attached"
+        wake()
+
     store.attach(
-        on_append=poll_registry.wake,
+        on_append=poll_registry.wake if wake is None else woken,
         on_flushed=poll_registry.wake_flushed,
         on_stalled=stalls.stalled,
     )
@@ -131,16 +174,21 @@ class Server:
 
     def __init__(self, config: Config, given: Collection[str] = ()) -> None:
         self._given = given
+        config = as_standby(config)
         self.config = fitted(config, resource.getrlimit(resource.RLIMIT_NOFILE)[0], given)
+        self.data_dir = config.server.data_dir.absolute()
         self.phase = "starting"
         self.endpoints: Sequence[Endpoint] = ()
         self._failing: Callable[[], str] = lambda: ""
 
+    async def prepare(self) -> None:
+        """Wait until the data directory may be opened: a new standby needs its primary for it."""
+        refuse_if_in_use(self.data_dir)
+        await prepare(self.config, self.data_dir)
+
     async def start(self, resources: AsyncExitStack) -> None:
         """Start everything; `resources` shuts it down again, however far the start came."""
-        config = self.config
-        data_dir = config.server.data_dir.absolute()
-        refuse_if_in_use(data_dir)
+        config, data_dir = self.config, self.data_dir
         log.info("starting pid=%d data_dir=%s", os.getpid(), data_dir)
         listeners = ServerListeners.bind(resources, config, self._given)
         self.endpoints, self._identity = listeners.endpoints(), listeners.identity
@@ -156,13 +204,15 @@ class Server:
         resources.callback(threads.close)
         store, folds = await self._open(resources, data_dir, host, threads)
         http.access = page_access(config, self.security)
-        self._failing = lambda: str(store.syncs.failure or "")
-        poll_registry, stalls = _attach(store)
-        telemetry.sources += [StoreSource(store, stalls), BatchSource(threads)]
-        durability, cold_reads = Durability(store), ColdReads(store.residency, store.log)
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
-
+        replication = self.replication = ReplicationAssembly(config.replication, identity, store)
+        await replication.open(resources, data_dir)
+        self.endpoints = [*self.endpoints, *replication.endpoints]
+        self._failing = lambda: str(store.syncs.failure or "")
+        poll_registry, stalls = _attach(store, replication.wake)
+        telemetry.sources += [StoreSource(store, stalls), BatchSource(threads), replication]
+        durability, cold_reads = Durability(store), ColdReads(store.residency, store.log)
         kafka = KafkaAssembly(
             config=config,
             given=self._given,
@@ -196,8 +246,9 @@ class Server:
         remoting, namesrv = await self._open_rocketmq(
             resources, services, listeners, telemetry, stalls
         )
-        upkeep = kafka.upkeep() | remoting.upkeep() | namesrv.upkeep() | self.security.upkeep()
-        upkeep |= listeners.upkeep(store.clock)
+        upkeep = namesrv.upkeep() | self.security.upkeep() | listeners.upkeep(store.clock)
+        if not is_standby(config):
+            upkeep |= kafka.upkeep() | remoting.upkeep()
         telemetry.sources.append(_keep_up(resources, store, upkeep))
         await kafka.open(
             resources, listeners.kafka, groups, config.kafka.connections_max, self.security
@@ -250,7 +301,8 @@ class Server:
             made.append(ServerFolds.make(journal, topics))
             return made[0].all()
 
-        store = await open_store(data_dir, self.config.store, folds, RecordKeys(threads), host)
+        given = (data_dir, self.config.store, folds, RecordKeys(threads), host)
+        store = await open_store(*given, is_standby=is_standby(self.config))
         resources.callback(close_store, store)
         loop = asyncio.get_running_loop()
         store.start(posting(loop))

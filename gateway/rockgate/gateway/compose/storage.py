@@ -35,12 +35,15 @@ async def open_store(
     folds: MakeFolds = lambda journal, topics: (),
     record_keys: RecordKeys = no_keys,
     store_host: bytes = NO_HOST,
+    *,
+    is_standby: bool = False,
 ) -> Store:
     """Recover and open the log in a thread, so that probes are answered meanwhile.
 
     StartError gives the reason: damage, another server, a disk that cannot be written.
     """
-    return await asyncio.to_thread(new_store, path, config, folds, record_keys, store_host)
+    given = (path, config, folds, record_keys, store_host)
+    return await asyncio.to_thread(new_store, *given, is_standby=is_standby)
 
 
 def new_store(
@@ -49,10 +52,12 @@ def new_store(
     folds: MakeFolds,
     record_keys: RecordKeys,
     store_host: bytes,
+    *,
+    is_standby: bool = False,
 ) -> Store:
-    """Recover and open the log, in this thread."""
+    """Recover and open the log, in this thread; a standby begins no epoch."""
     try:
-        return Store(
+        store = Store(
             DiskDirectory(path),
             config,
             SystemClock(),
@@ -60,7 +65,8 @@ def new_store(
             record_keys=record_keys,
             policy_of=queue_policy,
             store_host=store_host,
-        ).begin_epoch()
+        )
+        return store if is_standby else store.begin_epoch()
     except (StoreError, ValueError) as error:
         advice = " To find a repair, run `rockgate log check`."
         reason = f"{str(error).rstrip('.')}.{advice if isinstance(error, StoreCorrupt) else ''}"

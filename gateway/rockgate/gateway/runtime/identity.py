@@ -30,13 +30,17 @@ class Identity:
     cluster_id: str
 
 
-def identify(directory: Path, node_id: int | None) -> Identity:
-    """The directory's identity, created if it has none; `node_id` is the configured one."""
+def identify(directory: Path, node_id: int | None, cluster_id: str = "") -> Identity:
+    """The directory's identity, created if it has none; `node_id` is the configured one.
+
+    `cluster_id` is that of the cluster a new directory joins; without one it makes its own.
+    """
     path = directory / FILE_NAME
     stored = _read(path)
     if stored is None:
         made = Identity(
-            node_id=NODE_ID_DEFAULT if node_id is None else node_id, cluster_id=_new_cluster_id()
+            node_id=NODE_ID_DEFAULT if node_id is None else node_id,
+            cluster_id=cluster_id or _new_cluster_id(),
         )
         _write(path, made)
         return made

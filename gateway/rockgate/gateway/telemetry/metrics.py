@@ -355,6 +355,20 @@ REMOTING_REFUSED = Metric(
     ("kind", "reason"),
 )
 
+CLUSTER_ROLE = Metric(
+    "rockgate_cluster_role", _GAUGE, "1 for what this server is: primary or standby.", ("role",)
+)
+CLUSTER_EPOCH = Metric("rockgate_cluster_epoch", _GAUGE, "Newest epoch of the log.")
+CLUSTER_COMMITTED = Metric(
+    "rockgate_cluster_committed_position", _GAUGE, "Position up to which the log is committed."
+)
+CLUSTER_LAG = Metric(
+    "rockgate_cluster_lag_bytes", _GAUGE, "Bytes of log that a standby has not applied.", ("node",)
+)
+CLUSTER_FOLLOWING = Metric(
+    "rockgate_cluster_following", _GAUGE, "1 while this standby is connected to its primary."
+)
+
 METRICS: Mapping[str, Metric] = {
     each.name: each
     for each in (*globals().values(), *BROKER_METRICS, *CLIENT_METRICS, *CLUSTER_METRICS)

@@ -87,6 +87,7 @@ class Start(NamedTuple):
     committed: int
     node: int
     proof: bytes
+    cluster: str
 
 
 class Refuse(NamedTuple):
@@ -153,7 +154,7 @@ def encode(frame: Hello | Start | Refuse | Report | Greeting) -> bytes:
     if isinstance(frame, Hello):
         kind, body = 1, _hello(frame)
     elif isinstance(frame, Start):
-        kind, body = 2, _START.pack(*frame)
+        kind, body = 2, _START.pack(*frame[:5]) + _text(frame.cluster)
     elif isinstance(frame, Refuse):
         kind, body = 3, _REASON.pack(frame.reason) + _text(frame.why) + _text(frame.address)
     elif isinstance(frame, Report):
@@ -275,7 +276,9 @@ def _decode_hello(part: _Part) -> Hello:
 
 
 def _decode_start(part: _Part) -> Start:
-    return Start(*part.take(_START))  # type: ignore[arg-type]  # by its form
+    epoch, cut, committed, node, proof = part.take(_START)
+    fields = (epoch, cut, committed, node, proof)
+    return Start(*fields, part.text())  # type: ignore[arg-type]  # by its form
 
 
 def _decode_refuse(part: _Part) -> Refuse:
@@ -284,10 +287,11 @@ def _decode_refuse(part: _Part) -> Refuse:
 
 
 def _decode_data(part: _Part) -> Data:
-    fields, data = part.take(_DATA), part.rest()
+    epoch, position, committed = part.take(_DATA)
+    data = part.rest()
     if len(data) > DATA_BYTES_MAX:
         raise part.wrong(f"{len(data):,} bytes of the log")
-    return Data(*fields, data)  # type: ignore[arg-type]  # by its form
+    return Data(epoch, position, committed, data)  # type: ignore[arg-type]  # by its form
 
 
 def _decode_report(part: _Part) -> Report:

@@ -27,7 +27,7 @@ from rockgate.store.state.fold import State
 from rockgate.store.state.snapshots import Snapshots
 from rockgate.store.state.topics import Topics
 from rockgate.store.write.append import Appender
-from rockgate.store.write.dispatch import QueueFeed, StateFeed, follow
+from rockgate.store.write.dispatch import Derived, QueueFeed, StateFeed, follow
 
 APPLIED_BYTES: Final = 64 << 10
 """How much is applied between two pauses."""
@@ -72,7 +72,7 @@ class Following:
         parts.topics.on_created.append(feed.forget)
         parts.topics.on_deleted.append(feed.forget)
         parts.topics.on_grown.append(lambda topic, had: feed.forget(topic))
-        self._derived = [StateFeed(parts.state), feed]
+        self._derived: list[Derived] = [StateFeed(parts.state), feed]
         parts.commit.replicate(_known_committed(parts))
 
     def _note(self, queue: Queue) -> None:

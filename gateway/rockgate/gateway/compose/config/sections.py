@@ -22,6 +22,7 @@ from rockgate.gateway.kafka.quotas.config import QuotasConfig
 from rockgate.gateway.kafka.server.config import KafkaConfig
 from rockgate.gateway.kafka.transactions.config import TransactionsConfig
 from rockgate.gateway.remoting.server.config import NamesrvConfig, RemotingConfig
+from rockgate.gateway.replication.config import ReplicationConfig
 from rockgate.gateway.rocketmq.config import RocketmqConfig
 from rockgate.gateway.security.config import SecurityConfig
 from rockgate.gateway.security.oauth.config import OauthConfig
@@ -73,4 +74,5 @@ class Config:
     metrics: MetricsConfig
     client_metrics: ClientMetricsConfig
     internal_topics: InternalTopicsConfig
+    replication: ReplicationConfig
     store: StoreConfig

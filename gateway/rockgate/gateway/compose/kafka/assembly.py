@@ -49,6 +49,7 @@ from rockgate.gateway.kafka.server.dispatch import Dispatcher
 from rockgate.gateway.kafka.server.held_produce import HeldProduce
 from rockgate.gateway.kafka.server.listener import KafkaConnections
 from rockgate.gateway.kafka.server.request_metrics import Traffic, counting
+from rockgate.gateway.kafka.server.standby import answer_as_standby
 from rockgate.gateway.kafka.topics.metadata_cache import MetadataCache
 from rockgate.gateway.kafka.topics.sizes import QueueSizes
 from rockgate.gateway.kafka.transactions.coordinator import Coordinator
@@ -133,8 +134,7 @@ class KafkaAssembly:
         security: SecurityAssembly,
     ) -> None:
         """Create the handlers and listen; `resources` drains and closes the listeners."""
-        config, loop = self.config, asyncio.get_running_loop()
-        quotas = self.folds.quotas
+        config, loop, quotas = self.config, asyncio.get_running_loop(), self.folds.quotas
         throttling = Throttling(quotas=quotas, config=config.quotas, clock=loop)
         services = self.services(listeners.endpoints, groups, throttling)
         stats, traffic = self.stats, Traffic()
@@ -217,7 +217,9 @@ class KafkaAssembly:
 
     def _hold_produce(self, dispatcher: Dispatcher, resources: AsyncExitStack) -> None:
         """Let Produce wait while appends wait for the disk, unless overload protection is off."""
-        if not self.config.overload.enabled:
+        if not self.config.replication.replica_of.is_closed:
+            answer_as_standby(dispatcher)
+        if not (self.config.overload.enabled and self.config.replication.replica_of.is_closed):
             return
 
         def swap(is_held: bool) -> None:

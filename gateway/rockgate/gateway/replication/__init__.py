@@ -1,0 +1,1 @@
+"""Replication over sockets: a primary feeds its replicas, and a replica follows."""
