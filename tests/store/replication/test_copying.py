@@ -15,7 +15,7 @@ from rockgate.store.testing.memory_files import MemoryDisk
 
 
 def aged(random: Random) -> Primary:
-    """A primary whose log does not start at 0 any more."""
+    """A primary whose log no longer starts at 0."""
     primary = Primary(random)
     while primary.store.log.start == 0:
         primary.workload.run(20)

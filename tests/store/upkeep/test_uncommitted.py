@@ -14,7 +14,7 @@ from rockgate.store.check.repair import truncate
 
 
 def kept_among_expired(keeping: Keeping) -> list[Held]:
-    """Fill segments with messages that expire, and a few that are kept."""
+    """Fill segments with messages that expire, and a few that stay."""
     keeping.topic("short", retention_ms=str(HOUR_MS))
     keeping.topic("long")
     kept = []

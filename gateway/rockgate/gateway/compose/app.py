@@ -152,7 +152,7 @@ def _keep_up(
 
 
 def _attach(store: Store, wake: Callable[[], None] | None) -> tuple[PollRegistry, Stalls]:
-    """Make what the store notifies, and attach it; `wake` is told of appends too."""
+    """Make what the store notifies, and attach it; `wake` is called after appends, too."""
     poll_registry, stalls = PollRegistry(), Stalls(store.clock)
 
     def woken(queue: Queue) -> None:

@@ -1,8 +1,7 @@
 """Assembles replication: a primary's listener for its standbys, and a standby's following.
 
-A standby is told where its log has to be cut, or that it has to be copied, over the connection that
-follows. For that the store must be closed, so the server stops, `mend` does it, and the server
-starts again in the same process.
+A standby learns over its connection that its log has to be cut or copied. For that the store must
+be closed, so the server stops, `mend` does it, and the server starts again in the same process.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from rockgate.gateway.net.listening.endpoint import Endpoint, is_loopback
 from rockgate.gateway.replication.config import ReplicationConfig
 from rockgate.gateway.replication.copying import Copy, Empty, ask
 from rockgate.gateway.replication.feeding import Feeding
-from rockgate.gateway.replication.following import AGAIN_SECONDS, Follower, Outcome, Standing
-from rockgate.gateway.replication.session import Refused
+from rockgate.gateway.replication.following import AGAIN_SECONDS, Follower, Mending, Standing
+from rockgate.gateway.replication.session import ReplicaRefused
 from rockgate.gateway.runtime.errors import StartError
 from rockgate.gateway.runtime.identity import Identity, identify
 from rockgate.gateway.telemetry import metrics
@@ -49,7 +48,7 @@ def is_standby(config: Config) -> bool:
 
 
 def as_standby(config: Config) -> Config:
-    """The settings of a standby: it shows what is committed, and registers with nobody."""
+    """The settings of a standby: it shows what is committed, and registers with no name server."""
     if not is_standby(config):
         return config
     return replace(
@@ -125,7 +124,7 @@ def _mark(mark: Path) -> None:
     mark.touch()
 
 
-async def mend(config: Config, data_dir: Path, outcome: Outcome) -> None:
+async def mend(config: Config, data_dir: Path, outcome: Mending) -> None:
     """Cut the log, or begin a copy; the store is closed."""
     directory = DiskDirectory(data_dir)
     try:
@@ -190,7 +189,7 @@ async def _asked(config: Config, empty: Empty) -> bool:
     except (OSError, TimeoutError) as error:
         log.warning("waiting for the primary at %s: %s", primary, error or "timeout")
         return False
-    if isinstance(reason, Refused):
+    if isinstance(reason, ReplicaRefused):
         raise StartError(f"The primary at {primary} refuses this standby: {reason}")
     if not empty.complete.done():
         log.info("primary=%s answered: %s", primary, reason)
@@ -239,11 +238,11 @@ class ReplicationAssembly:
 
     @property
     def wake(self) -> Callable[[], None] | None:
-        """Called after appends; None if nobody asks."""
+        """Called after appends; None without a listener."""
         return None if self._feeding is None else self._feeding.wake
 
     @property
-    def outcome(self) -> asyncio.Future[Outcome] | None:
+    def outcome(self) -> asyncio.Future[Mending] | None:
         """Why the store has to be closed, once it has."""
         return None if self._follower is None else self._follower.outcome
 

@@ -17,6 +17,6 @@ class ReplicationConfig:
     secret_file: Path | None = None
     """File whose first line both sides have to know; required beyond loopback."""
     retain_bytes: int = field(default=10 << 30, metadata={"minimum": 0, "maximum": 2**62})
-    """How much log is kept for standbys that are behind; beyond that they copy anew."""
+    """How much log is retained for standbys that are behind; beyond that they copy anew."""
     replicas_max: int = field(default=16, metadata={"minimum": 1, "maximum": 1_000})
     """Maximum number of standbys; further ones are refused."""

@@ -27,9 +27,9 @@ HEARTBEAT_SECONDS: Final = 0.5
 LOOK_SECONDS: Final = 0.02
 """How often changes are looked for that no append of a message announces."""
 SILENCE_SECONDS: Final = 10.0
-"""A replica that says nothing for so long is gone."""
+"""After this time without a report a replica is disconnected."""
 PIN_SECONDS: Final = 600.0
-"""How long log is kept for a replica that is gone."""
+"""How long log is retained for a replica that disconnected."""
 BUFFERED_BYTES_MAX: Final = 4 << 20
 HELLO_BYTES_MAX: Final = 64 << 10
 
@@ -186,7 +186,7 @@ class FeedSession(asyncio.Protocol):
         self.peer = ""
         self.directory = b""
         self.sent = self.checked = self.on_disk = self.applied = 0
-        self._told_committed = -1
+        self._sent_committed = -1
         self._sent_at = self._heard_at = feeding.clock.time()
 
     # The transport
@@ -218,7 +218,7 @@ class FeedSession(asyncio.Protocol):
         self._is_paused = True
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Continue."""
         self._is_paused = False
         self._feeding.wake()
 
@@ -256,7 +256,7 @@ class FeedSession(asyncio.Protocol):
         elif hello.cluster != feeding.cluster and (hello.cluster or hello.end):
             self._refuse(frames.OTHER_CLUSTER, f"This is cluster {feeding.cluster}.")
         elif hello.segment_bytes != sent.segment_bytes:
-            why = f"Segments have {sent.segment_bytes:,} bytes here."
+            why = f"The primary's segments have {sent.segment_bytes:,} bytes."
             self._refuse(frames.OTHER_SEGMENT_SIZE, why)
         elif max(newest, hello.epoch) > sent.epoch:
             self._refuse(frames.OLDER_EPOCH, f"This is epoch {sent.epoch}.")
@@ -320,19 +320,19 @@ class FeedSession(asyncio.Protocol):
         committed = sent.committed
         data = sent.piece(self.sent, frames.DATA_BYTES_MAX) if self.sent < sent.end else b""
         if data is None:
-            self.close(f"position {self.sent} is gone")
+            self.close(f"position {self.sent} was removed")
             return False
         now = self._feeding.clock.time()
-        is_due = now - self._sent_at >= HEARTBEAT_SECONDS or committed != self._told_committed
+        is_due = now - self._sent_at >= HEARTBEAT_SECONDS or committed != self._sent_committed
         if not data and not is_due:
             return False
         frame = Data(sent.epoch, self.sent, committed, memoryview(data))
         self._transport.writelines([frames.head_of(frame), frame.data])
         self.sent += len(data)
-        self._told_committed, self._sent_at = committed, now
+        self._sent_committed, self._sent_at = committed, now
         return self.sent < sent.end
 
     def look(self) -> None:
-        """Close the connection of a replica that says nothing any more."""
+        """Close the connection of a replica that is silent."""
         if self._feeding.clock.time() - self._heard_at > SILENCE_SECONDS:
             self.close("it says nothing")

@@ -1,8 +1,8 @@
 """Following: a replica's side of replication, from one connection to the next.
 
 What arrives is written and checked at once, and applied a little in each turn of the loop. Where
-the log has to be cut or copied, the store must be closed: `outcome` says so, and nothing is
-followed any more.
+the log has to be cut or copied, the store must be closed: `outcome` says so, and following
+ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Protocol
 from rockgate.gateway.net.address import Address
 from rockgate.gateway.replication.session import (
     Disconnected,
-    Refused,
+    ReplicaRefused,
     ReplicaSession,
     connect,
 )
@@ -94,8 +94,8 @@ class Own(Protocol):
         """Return it as it is now."""
 
 
-class Outcome(NamedTuple):
-    """Why nothing is followed any more: the store has to be closed for it."""
+class Mending(NamedTuple):
+    """Why following ended: the store has to be closed for it."""
 
     cut: int
     """Where the log has to end; unless it is to be copied."""
@@ -120,7 +120,7 @@ class Follower:
         self._is_paused = self._is_scheduled = self._is_closed = False
         self._epoch = 0
         self._loop = asyncio.get_running_loop()
-        self.outcome: asyncio.Future[Outcome] = self._loop.create_future()
+        self.outcome: asyncio.Future[Mending] = self._loop.create_future()
         self.is_connected = False
         self.primary_end = 0
         """The end of what the primary has sent."""
@@ -136,9 +136,9 @@ class Follower:
                 await self._once()
             except (OSError, TimeoutError) as error:
                 self._failed(f"Cannot connect to {self._primary}: {error or 'timeout'}.")
-            except Refused as refused:
+            except ReplicaRefused as refused:
                 if refused.reason == frames.COPY:
-                    self.outcome.set_result(Outcome(0, is_copy=True))
+                    self.outcome.set_result(Mending(0, is_copy=True))
                     return
                 seconds = REFUSED_SECONDS
                 self._failed(f"The primary {self._primary} refuses this replica: {refused}")
@@ -195,7 +195,7 @@ class Follower:
         )
 
     def started(self, start: Start) -> None:
-        """Go on, cut or copy."""
+        """Follow, cut or copy."""
         own, end = self._own.standing(), self._replica.applied
         if start.cluster != own.cluster:
             raise Stopped(f"The primary is of cluster {start.cluster}, this is {own.cluster}.")
@@ -210,7 +210,7 @@ class Follower:
             )
         self._epoch = start.epoch
         if start.cut != end:
-            self._end(Outcome(start.cut, is_copy=start.cut > end))
+            self._end(Mending(start.cut, is_copy=start.cut > end))
             return
         self.is_connected = True
         self.connected_count += 1
@@ -219,7 +219,7 @@ class Follower:
         log.info("following primary=%s position=%d epoch=%d", self._primary, end, start.epoch)
         self._replica.committed(start.committed)
 
-    def _end(self, outcome: Outcome) -> None:
+    def _end(self, outcome: Mending) -> None:
         self.outcome.set_result(outcome)
         assert self._session is not None, "it speaks"
         self._session.end(Disconnected("The store has to be closed."))

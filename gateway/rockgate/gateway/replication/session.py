@@ -24,10 +24,10 @@ from rockgate.protocol.replication.proof import PRIMARY, REPLICA, is_proven, pro
 
 CONNECT_SECONDS: Final = 5.0
 SILENCE_SECONDS: Final = 5.0
-"""A primary that says nothing for so long is gone: it says something twice a second."""
+"""After this time without a frame the connection is closed: a primary sends two a second."""
 
 
-class Refused(Exception):  # what happened, not what is wrong
+class ReplicaRefused(Exception):  # what happened, not what is wrong
     """The primary does not feed this replica."""
 
     def __init__(self, reason: int, why: str) -> None:
@@ -106,7 +106,7 @@ class ReplicaSession(asyncio.Protocol):
             self._transport.write(frames.encode(report))
 
     def pause(self, is_paused: bool) -> None:
-        """Stop reading, or go on: what was sent is worked off first."""
+        """Stop reading, or continue: what was received is applied first."""
         if self._transport is None or self._transport.is_closing():
             return
         if is_paused:
@@ -127,7 +127,7 @@ class ReplicaSession(asyncio.Protocol):
         if isinstance(frame, Greeting):
             self._greeted(frame)
         elif isinstance(frame, Refuse):
-            raise Refused(frame.reason, frame.why)
+            raise ReplicaRefused(frame.reason, frame.why)
         elif isinstance(frame, Start):
             self._started(frame)
         elif not self._is_started:
@@ -149,7 +149,7 @@ class ReplicaSession(asyncio.Protocol):
             raise ProtocolError("START is not due.")
         expected = proof(self._secret, PRIMARY, self._primary_nonce, self._nonce)
         if not is_proven(start.proof, expected):
-            raise Refused(frames.UNPROVEN, "The primary does not know the secret.")
+            raise ReplicaRefused(frames.UNPROVEN, "The primary does not know the secret.")
         self._is_started = True
         self._sink.started(start)
 

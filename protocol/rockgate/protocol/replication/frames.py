@@ -212,7 +212,7 @@ class _Part:
         self.view = view
 
     def take(self, form: struct.Struct) -> tuple[int | bytes, ...]:
-        """Return fixed fields, and go on behind them."""
+        """Return fixed fields, and continue behind them."""
         if len(self.view) < form.size:
             raise self.wrong(f"{len(self.view)} bytes are left of {form.size}")
         fields: tuple[int | bytes, ...] = form.unpack_from(self.view)

@@ -1,8 +1,8 @@
 """Commit: how far the log can no longer be undone, and who waits for that.
 
-A node by itself commits what is on disk: its position is the flusher's. One whose log is replicated
-is told the position (docs/internals/replication.md): the lowest that all nodes which count have
-reported, or on a replica what its primary says.
+A node by itself commits what is on disk: its position is the flusher's. Where the log
+is replicated, others set the position (docs/internals/replication.md): the lowest that all nodes
+which count have reported, or on a replica what its primary says.
 
 Answers, readers and everything that cannot be undone go by this position: no segment is removed, no
 snapshot gets its name, and nothing is compacted above it.
@@ -23,7 +23,7 @@ class Commit:
         self._flusher = flusher
         self._waiting: deque[tuple[int, OnFlushed]] = deque()
         self.is_replicated = False
-        """Whether the position is told, and not the flusher's."""
+        """Whether others set the position, and not the flusher."""
         self.position = flusher.flushed
         """Everything before this position stays, whatever happens."""
 

@@ -66,7 +66,7 @@ class Following:
         parts.beginning.step()
         self.directory = parts.beginning.directory
         self.received = self.checked = self._written = parts.log.end
-        self._told = 0
+        self._announced = 0
         self._changed: dict[Queue, None] = {}
         feed = QueueFeed(parts.topics, parts.queues, self._note)
         parts.topics.on_created.append(feed.forget)
@@ -145,12 +145,12 @@ class Following:
 
     def committed(self, position: int) -> None:
         """Show what the primary says is committed, as far as it is applied."""
-        self._told = max(self._told, position)
+        self._announced = max(self._announced, position)
         self._commit()
 
     def _commit(self) -> None:
         parts = self._parts
-        if parts.commit.advance(min(self._told, self._log.end)):
+        if parts.commit.advance(min(self._announced, self._log.end)):
             parts.on_flushed(parts.commit.position)
 
     # Ending

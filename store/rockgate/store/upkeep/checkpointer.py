@@ -114,7 +114,7 @@ class Checkpointer:
         if failure is not None:
             self._finish(failure)
             return
-        # What is indexed may be shown: `Queue.end_before` takes it to be committed.
+        # What is indexed is visible: `Queue.end_before` takes it to be committed.
         stretch = self._queues.plan(min(self._safe, self._commit.position))
         if stretch is None:
             safe = (self._safe, self._queues.indexed, self._log.last_store_ms)

@@ -124,7 +124,7 @@ class Retention:
         self._snapshot_for = 0
         self._emptying: Segment | None = None
         self._emptied_at: dict[int, int] = {}
-        """Where the log ended when nothing in a segment, by its start, was live any more."""
+        """Where the log ended when a segment, by its start, had nothing live left."""
         self._commit_for = 0
         self.pinned: Callable[[], int] = lambda: _EVERYTHING
         """Returns a position from which on others read: segments from there on stay."""

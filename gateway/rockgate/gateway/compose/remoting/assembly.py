@@ -35,7 +35,7 @@ from rockgate.gateway.storage.config import OverloadConfig
 from rockgate.gateway.storage.stalls import Stalls
 from rockgate.gateway.telemetry.telemetry import Telemetry
 from rockgate.protocol.remoting.codes import RequestCode
-from rockgate.store.errors import StoreFull
+from rockgate.store.errors import StoreFull, StoreReadOnly
 
 log = logging.getLogger(__name__)
 
@@ -71,8 +71,8 @@ class RemotingAssembly:
         if is_open:
             try:
                 topics.make_system_topics()
-            except StoreFull as error:
-                # Existing ones are used; the next start creates the others.
+            except (StoreFull, StoreReadOnly) as error:
+                # Existing ones are used; the next start, or a standby's primary, creates others.
                 log.error("cannot create RocketMQ system topics: %s", error)
         self._guard = self._access.guard("remoting", listeners.endpoints)
         address = str(first.advertised or first.address)
