@@ -46,9 +46,8 @@ class Listening:
 
     def __init__(self, primary: Primary, *, secret: bytes = b"", replicas_max: int = 16) -> None:
         self.primary = primary
-        snapshots = primary.disk.root().child("snapshots")
         self.feeding = Feeding(
-            SentLog(primary.store, snapshots),
+            SentLog(primary.store),
             cluster=CLUSTER,
             node=1,
             secret=secret,

@@ -14,6 +14,7 @@ from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.replication.copying import Copying, is_unfinished
 from rockgate.store.replication.cutting import NOWHERE, cut, find_cut
 from rockgate.store.replication.following import Following
+from rockgate.store.replication.sending import SentLog
 from rockgate.store.store import Store
 from rockgate.store.testing.memory_files import MemoryDisk
 
@@ -77,14 +78,13 @@ class Replica:
     def copy(self, primary: Store) -> None:
         copying = Copying(self.disk.root(), CONFIG.segment_bytes, primary.log.start)
         try:
-            newest = primary.snapshots.newest
-            assert newest is not None, "a log that does not start at 0 has snapshots"
-            file = primary._directory.child("snapshots").open(newest.name)
-            data = file.read(0, file.size())
-            file.close()
+            sent = SentLog(primary).snapshot()
+            assert sent is not None, "a log that does not start at 0 has snapshots"
+            data = sent.read(0, sent.size)
+            sent.close()
             for place in range(0, len(data), 1000):
                 part = memoryview(data)[place : place + 1000]
-                copying.file(newest.name, len(data), place, part)
+                copying.file(sent.name, sent.size, place, part)
             while not copying.is_complete:
                 size = self.random.randint(1, 3000)
                 copying.receive(copying.received, piece(primary.log, copying.received, size))

@@ -207,7 +207,7 @@ class Server:
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
         replication = self.replication = ReplicationAssembly(config.replication, identity, store)
-        await replication.open(resources, data_dir)
+        await replication.open(resources)
         self.endpoints = [*self.endpoints, *replication.endpoints]
         self._failing = lambda: str(store.syncs.failure or "")
         poll_registry, stalls = _attach(store, replication.wake)

@@ -229,12 +229,12 @@ class ReplicationAssembly:
         self._follower: Follower | None = None
         self.endpoints: list[Endpoint] = []
 
-    async def open(self, resources: AsyncExitStack, data_dir: Path) -> None:
+    async def open(self, resources: AsyncExitStack) -> None:
         """Listen for standbys, or follow; `resources` ends it."""
         if not self._config.replica_of.is_closed:
             self._follow(resources)
         elif not self._config.listen.is_closed:
-            await self._listen(resources, data_dir)
+            await self._listen(resources)
 
     @property
     def wake(self) -> Callable[[], None] | None:
@@ -251,11 +251,10 @@ class ReplicationAssembly:
         """Why this standby does not follow."""
         return "" if self._follower is None else self._follower.failure
 
-    async def _listen(self, resources: AsyncExitStack, data_dir: Path) -> None:
+    async def _listen(self, resources: AsyncExitStack) -> None:
         config, loop = self._config, asyncio.get_running_loop()
-        snapshots = DiskDirectory(data_dir).child("snapshots")
         feeding = self._feeding = Feeding(
-            SentLog(self._store, snapshots),
+            SentLog(self._store),
             cluster=self._identity.cluster_id,
             node=self._identity.node_id,
             secret=secret_of(config),

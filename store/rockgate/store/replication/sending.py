@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from rockgate.store.files.interface import Directory, File
 from rockgate.store.log.commit import Commit
 from rockgate.store.log.commitlog import CommitLog
 from rockgate.store.log.segments import Segments
@@ -39,10 +38,9 @@ class SentFile(NamedTuple):
 class SentLog:
     """A primary's log as its replicas get it."""
 
-    def __init__(self, parts: Parts, snapshots: Directory) -> None:
-        """`snapshots` is the directory of the store's snapshots."""
+    def __init__(self, parts: Parts) -> None:
         self._log, self._commit, self._epochs = parts.log, parts.commit, parts.epochs
-        self._snapshots, self._files = parts.snapshots, snapshots
+        self._snapshots = parts.snapshots
         self.segment_bytes = parts.segments.segment_size
 
     @property
@@ -87,5 +85,5 @@ class SentLog:
         newest = self._snapshots.newest
         if newest is None:
             return None
-        file: File = self._files.open(newest.name)
+        file = self._snapshots.file(newest)
         return SentFile(newest.name, file.size(), file.read, file.close)

@@ -15,7 +15,7 @@ import re
 from typing import Final, NamedTuple
 
 from rockgate.store.errors import StoreCorrupt, StoreError
-from rockgate.store.files.interface import Directory
+from rockgate.store.files.interface import Directory, File
 from rockgate.store.state.snapshotfile import SnapshotReader, read_header
 
 log = logging.getLogger(__name__)
@@ -117,6 +117,10 @@ class Snapshots:
             log.warning("snapshot unusable name=%s log_start=%d", snapshot.name, log_start)
             return None
         return size
+
+    def file(self, snapshot: RetainedSnapshot) -> File:
+        """Open a snapshot's file as it is; the caller closes it."""
+        return self._directory.open(snapshot.name)
 
     def read(self, snapshot: RetainedSnapshot) -> SnapshotReader:
         """Open a snapshot for reading; the caller closes it."""
