@@ -574,7 +574,7 @@ FOLDS = [
         EPOCH_TOPIC,
         Epochs,
         st.integers(0, 9).map(_epoch_changes),
-        lambda epochs: dict(epochs.all),
+        lambda epochs: {each.number: each[1:] for each in epochs.all},
     ),
     FoldCase(
         "topics",

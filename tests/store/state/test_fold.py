@@ -137,8 +137,8 @@ def test_a_cleared_fold_is_as_new(case: FoldCase, data: st.DataObject) -> None:
 
 @every_fold
 def test_a_change_of_a_later_format_is_refused_and_not_skipped(case: FoldCase) -> None:
-    with pytest.raises(FormatTooNew, match="has format 2"):
-        case.make().apply(change_at(0, case.topic, b"\x02\x01\x90"))
+    with pytest.raises(FormatTooNew, match="has format 9"):
+        case.make().apply(change_at(0, case.topic, b"\x09\x01\x90"))
 
 
 @every_fold
@@ -157,7 +157,7 @@ def test_a_slice_that_cannot_be_read_is_reported(case: FoldCase) -> None:
         with pytest.raises(StoreCorrupt):
             case.make().restore([data])
     with pytest.raises(FormatTooNew):
-        case.make().restore([b"\x02\x90"])
+        case.make().restore([b"\x09\x90"])
 
 
 # Feeding

@@ -55,7 +55,7 @@ from rockgate.gateway.net.listening.listeners import Listeners
 from rockgate.gateway.remoting.topics.local_broker import store_host
 from rockgate.gateway.runtime import logs
 from rockgate.gateway.runtime.datadir import refuse_if_in_use
-from rockgate.gateway.runtime.identity import identify
+from rockgate.gateway.runtime.identity import Identity, identify
 from rockgate.gateway.runtime.malloc_trim import Trimming, TrimmingThread
 from rockgate.gateway.runtime.stop_signal import Stop
 from rockgate.gateway.runtime.tuning import Freezer, tune_allocator, tune_collector, tune_threads
@@ -206,9 +206,7 @@ class Server:
         http.access = page_access(config, self.security)
         identity = identify(data_dir, config.server.node_id)
         log.info("opened node_id=%d cluster_id=%s", identity.node_id, identity.cluster_id)
-        replication = self.replication = ReplicationAssembly(config.replication, identity, store)
-        await replication.open(resources)
-        self.endpoints = [*self.endpoints, *replication.endpoints]
+        replication = await self._replicate(resources, identity, store)
         self._failing = lambda: str(store.syncs.failure or "")
         poll_registry, stalls = _attach(store, replication.wake)
         telemetry.sources += [StoreSource(store, stalls), BatchSource(threads), replication]
@@ -310,6 +308,15 @@ class Server:
         store.attach(keys_later=partial(loop.call_later, KEYS_SECONDS), bodies=bodies)
         self.security = self._secure(resources, data_dir, made[0].security, store.clock)
         return store, made[0]
+
+    async def _replicate(
+        self, resources: AsyncExitStack, identity: Identity, store: Store
+    ) -> ReplicationAssembly:
+        """Listen for standbys, or follow a primary; most servers do neither."""
+        self.replication = ReplicationAssembly(self.config.replication, identity, store)
+        await self.replication.open(resources)
+        self.endpoints = [*self.endpoints, *self.replication.endpoints]
+        return self.replication
 
     def _secure(
         self, resources: AsyncExitStack, data_dir: Path, folds: SecurityFolds, clock: Clock
