@@ -40,7 +40,7 @@ from rockgate.store.queues.consumequeue import Queue
 from rockgate.store.queues.queuetable import QueueTable
 from rockgate.store.read.lookup import Lookup
 from rockgate.store.read.reader import Reader
-from rockgate.store.state.epochs import Assigned, Epochs, new_nonce
+from rockgate.store.state.epochs import Epochs
 from rockgate.store.state.fold import Fold, Journal, LateJournal, State
 from rockgate.store.state.snapshots import Snapshots
 from rockgate.store.state.snapshotter import make_snapshotter
@@ -277,14 +277,10 @@ class Store:
         self._is_open = True
 
     def begin_epoch(self, number: int = 0, nonce: bytes = b"") -> Self:
-        """Accept writes, in the next epoch or in one that was assigned elsewhere.
-
-        Without space for the epoch's entry, writes are rejected until upkeep has appended it.
-        """
+        """Accept writes, in the next or an assigned epoch, once there is space for its entry."""
         assert self.appender.is_read_only, "one epoch a run"
-        assigned = Assigned(number or self.epochs.next_number, nonce or new_nonce())
         try:
-            begin_epoch(self.appender, self.epochs, self.beginning, assigned)
+            begin_epoch(self, self.epochs.assign(number, nonce))
             self.checkpointer.take()
             self.retention.disk.look()
             self.syncs.check()

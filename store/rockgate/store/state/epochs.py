@@ -39,11 +39,6 @@ class Epoch(NamedTuple):
     nonce: bytes = bytes(NONCE_SIZE)
 
 
-def new_nonce() -> bytes:
-    """Return a nonce for an epoch that is to begin."""
-    return secrets.token_bytes(NONCE_SIZE)
-
-
 class Assigned(NamedTuple):
     """An epoch that is to begin."""
 
@@ -88,6 +83,10 @@ class Epochs:
     def next_number(self) -> int:
         """The number of the next epoch, unless one is assigned from elsewhere."""
         return self._last + 1
+
+    def assign(self, number: int = 0, nonce: bytes = b"") -> Assigned:
+        """Return the epoch that is to begin: by default the next one, with a new nonce."""
+        return Assigned(number or self.next_number, nonce or secrets.token_bytes(NONCE_SIZE))
 
     def next_change(
         self,

@@ -49,7 +49,7 @@ def upkeep_steps(parts: Parts) -> Steps:
 
     def epoch() -> bool:
         if parts.epochs.awaited is not None:
-            begin_epoch(parts.appender, parts.epochs, parts.beginning, parts.epochs.awaited)
+            begin_epoch(parts, parts.epochs.awaited)
         return False
 
     def progress() -> bool:
@@ -83,10 +83,9 @@ def upkeep_steps(parts: Parts) -> Steps:
     return steps
 
 
-def begin_epoch(
-    appender: Appender, epochs: Epochs, beginning: Beginning, assigned: Assigned
-) -> None:
+def begin_epoch(parts: Parts, assigned: Assigned) -> None:
     """Append the epoch of this run; until there is space for it, everything else is rejected."""
+    appender, epochs, beginning = parts.appender, parts.epochs, parts.beginning
     number, nonce = assigned
     epochs.next_change(number)  # ValueError for a number that cannot follow
     was_read_only = appender.is_read_only
