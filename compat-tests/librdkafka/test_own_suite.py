@@ -8,14 +8,9 @@ whose deadlines were missed on a busy machine: they may do either, and belong on
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import os
 import re
 import shlex
-import subprocess
-import tarfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,44 +20,17 @@ from pathlib import Path
 
 import pytest
 from behaviours import own_suite
-from behaviours.bringing import (
-    CannotRun,
-    cache_directory,
-    debian_files,
-    find,
-    leave_out,
-    run,
-)
+from behaviours.bringing import CannotRun, leave_out
 from behaviours.features import SUITE
+from behaviours.librdkafka import VERSION, built, run_test
 from bench.peers import KafkaPeer, PeerError
-from bench.peers.cached_directory import cached_directory
 from bench.peers.kafka import tool_command
 from tests.gateway.server import RunningServer
 
 HERE = Path(__file__).resolve().parent
-PACKAGE = "@confluentinc/kafka-javascript"
-PACKAGE_VERSION = "1.10.1"
-INTEGRITY = (
-    "KVePUBn21EqCVP9mfxzEuM3SYJHHEF7X+iiC2e43QQgDSyEaksInmCGooT3w5q+cNAdkSCrK71j0ICfqoSqZLw=="
-)
-"""The archive's SHA-512, as the registry states it."""
-VERSION = "2.15.1"
 CLIENT = f"librdkafka {VERSION}"
-SPEAKS_AS = "4.3.1"
 AT_ONCE = 3
-TEST_SECONDS_MAX = 600
 SUITE_SECONDS_MAX = 3_000
-TIMEOUT_FACTOR = 2
-"""The suite's own deadlines are for machines that do nothing else."""
-# Without what is not part of the wire.
-WITHOUT = ("--disable-gssapi", "--disable-curl")
-HEADERS = ("libzstd-dev", "rapidjson-dev")
-"""Debian's packages that the sources are built with; zstd is linked statically."""
-ADVICE = (
-    "install a C and C++ compiler, make and the headers of zlib and OpenSSL "
-    "(on Debian: apt-get install build-essential zlib1g-dev libssl-dev)"
-)
-
 STATES = {"PASSED": "passed", "SKIPPED": "skipped"}
 SCENARIOS = {"default": "true", "noautocreate": "false"}
 """The suite's scenarios, and whether topics are created by asking for them."""
@@ -109,36 +77,6 @@ WHOLE = tuple((HERE / "whole.txt").read_text(encoding="utf-8").split())
 pytestmark = [pytest.mark.java, pytest.mark.long, pytest.mark.timeout(SUITE_SECONDS_MAX)]
 
 
-def built() -> Path:
-    """The folder of the built tests."""
-    for tool in ("gcc", "g++", "make"):
-        find(tool, ADVICE)
-    npm = find("npm", "install Node.js 18 or newer (on Debian: apt-get install nodejs npm)")
-
-    def fill(aside: Path) -> None:
-        run([npm, "pack", "--silent", f"{PACKAGE}@{PACKAGE_VERSION}"], aside)
-        (archive,) = aside.glob("*.tgz")
-        digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-        if digest != INTEGRITY:
-            raise CannotRun(f"{archive.name} is not the archive that is pinned: sha512-{digest}")
-        with tarfile.open(archive) as packed:
-            packed.extractall(aside, filter="data")
-        archive.unlink()
-        sources = aside / "package" / "deps" / "librdkafka"
-        headers = debian_files("librdkafka-headers", *HEADERS)
-        (zstd,) = headers.glob("usr/lib/*/libzstd.a")
-        with_zstd = {"CPPFLAGS": f"-I{headers}/usr/include", "STATIC_LIB_libzstd": str(zstd)}
-        run(["./configure", *WITHOUT], sources, with_zstd)
-        run(["make", "-j2", "libs"], sources)
-        run(["make", "-j2", "-C", "tests", "build"], sources)
-        for each in sources.rglob("*.o"):
-            each.unlink()
-        sources.rename(aside / "librdkafka")
-
-    entry = cache_directory() / f"librdkafka-{VERSION}-{PACKAGE_VERSION}"
-    return cached_directory(entry, fill) / "librdkafka" / "tests"
-
-
 def declared(folder: Path) -> list[Test]:
     """The tests that need a broker and no hand."""
     text = (folder / "test.c").read_text(encoding="utf-8")
@@ -156,46 +94,15 @@ def declared(folder: Path) -> list[Test]:
 
 def outcome_of(test: Test, folder: Path, bootstrap: str, aside: Path) -> str:
     """Run one test; return its state, or how its process ended."""
-    configuration, report = aside / f"{test.name}.conf", aside / f"{test.name}.json"
-    pairs = {
-        "bootstrap.servers": bootstrap,
-        "security.protocol": "plaintext",
-        "test.topic.random": "true",
-        "test.topic.prefix": f"rdkafka{test.name[:4]}",
-        "test.timeout.multiplier": str(TIMEOUT_FACTOR),
-    }
-    configuration.write_text("".join(f"{key}={value}\n" for key, value in pairs.items()))
-    libraries = os.pathsep.join(str(folder.parent / each) for each in ("src", "src-cpp"))
-    variables = {
-        "TESTS": test.name,
-        "TEST_KAFKA_VERSION": SPEAKS_AS,
-        "TEST_REPORT": str(report),
-        "RDKAFKA_TEST_CONF": str(configuration),
-        "LD_LIBRARY_PATH": libraries,
-        "KAFKA_PATH": str(aside),
-        "BROKERS": bootstrap,
-    }
-    # With CI its deadlines are others, and tests are left out.
-    kept = {key: value for key, value in os.environ.items() if key != "CI"}
-    quick = () if test.name.startswith(WHOLE) else ("-Q",)
-    command = [str(folder / "test-runner"), *quick, "-L", "-p1", "-s", test.scenario]
-    with (aside / f"{test.name}.log").open("wb") as log:
-        try:
-            done = subprocess.run(
-                command,
-                cwd=aside,
-                env={**kept, **variables},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                timeout=TEST_SECONDS_MAX,
-            )
-        except subprocess.TimeoutExpired:
-            return f"no end after {TEST_SECONDS_MAX} s"
-    if not report.exists():
-        return f"ended with status {done.returncode}"
-    state: str = json.loads(report.read_text())["tests"][test.name]["state"]
-    return state
+    return run_test(
+        test.name,
+        folder,
+        aside,
+        settings={"bootstrap.servers": bootstrap, "security.protocol": "plaintext"},
+        variables={"KAFKA_PATH": aside, "BROKERS": bootstrap},
+        scenario=test.scenario,
+        is_quick=not test.name.startswith(WHOLE),
+    )
 
 
 def write_tools(aside: Path) -> None:
