@@ -105,3 +105,36 @@ def test_the_log_of_another_server_does_not_become_a_standbys(tmp_path: Path) ->
         server.stop_cleanly()
     with pytest.raises(NotReady, match="empty directory"):
         RunningServer(tmp_path, flags=["--replica-of", "127.0.0.1:1"]).start()
+
+
+def test_a_standby_that_comes_late_copies_and_a_log_is_not_copied_twice(tmp_path: Path) -> None:
+    address = free_address()
+    settings = [
+        "store.segment_bytes=1MiB",
+        "store.retention_ms=1000",
+        "store.retention_interval_ms=1000",
+    ]
+    for name in ("primary", "standby"):
+        (tmp_path / name).mkdir()
+    primary = RunningServer(
+        tmp_path / "primary", flags=["--replication", address], settings=settings
+    )
+    standby = RunningServer(
+        tmp_path / "standby", flags=["--replica-of", address], settings=settings
+    )
+    with primary:
+        send(primary, *[bytes(100_000)] * 40)
+        wait_until(
+            lambda: not metric(primary, "rockgate_log_start_position 0\n"), "segments were removed"
+        )
+        with standby:
+            wait_until(lambda: metric(standby, "rockgate_cluster_following 1"), "it follows")
+            assert "log was copied" in standby.log
+            standby.kill()
+            standby.restart()
+            wait_until(lambda: metric(standby, "rockgate_cluster_following 1"), "it follows again")
+            assert standby.log.count("log was copied") == 1
+            send(primary, b"after")
+            wait_until(lambda: end_of(standby) == 41, "it has what came later")
+            standby.stop_cleanly()
+        primary.stop_cleanly()
