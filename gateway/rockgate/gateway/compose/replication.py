@@ -162,8 +162,7 @@ async def _copy(config: Config, data_dir: Path) -> None:
                 made.append(Copying(DiskDirectory(data_dir), segment_bytes, start))
             return made[0] if made else None
 
-        empty = Empty(identity.cluster_id, identity.node_id, segment_bytes)
-        empty.begin = begin
+        empty = Empty(identity.cluster_id, identity.node_id, segment_bytes, begin)
         try:
             await _asked(config, empty)
             if made and made[0].is_complete:

@@ -46,15 +46,21 @@ class Copy(Protocol):
 class Empty:
     """A replica that has nothing: it is introduced, or copies."""
 
-    def __init__(self, cluster: str, node: int, segment_bytes: int) -> None:
+    def __init__(
+        self,
+        cluster: str,
+        node: int,
+        segment_bytes: int,
+        begin: Callable[[int], Copy | None] = lambda start: None,
+    ) -> None:
+        """`begin` begins the copy of a log that starts at a position; None to end there."""
+        self._begin = begin
         self._cluster = cluster
         self._node = node
         self._segment_bytes = segment_bytes
         self.session: ReplicaSession | None = None
         self.start: asyncio.Future[Start] = asyncio.get_running_loop().create_future()
         self.complete: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.begin: Callable[[int], Copy | None] = lambda start: None
-        """Begins the copy of a log that starts at a position; None to end there."""
         self._copy: Copy | None = None
 
     def hello(self, nonce: bytes) -> Hello:
@@ -64,7 +70,7 @@ class Empty:
 
     def started(self, start: Start) -> None:
         """Note it, and begin."""
-        self._copy = self.begin(start.cut)
+        self._copy = self._begin(start.cut)
         self.start.set_result(start)
         if self._copy is None:
             raise Disconnected("That is all.")
