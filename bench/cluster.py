@@ -9,7 +9,7 @@ says:
 - a record of 100 B becomes a message in 1.3 µs if records are alike, in 3 µs if not;
 - Spark writes and counts 200,000 records of 100 B in 4 partitions in at most 1.3 times the time
   that it takes with Apache Kafka;
-- after kill -9 of one of two gateways, clients go on within 5 s.
+- after kill -9 of one of two gateways, clients continue within 5 s.
 
     python -m bench cluster             everything; the results are written to bench/results/
     python -m bench.cluster --quick     a smoke test of a minute, not written

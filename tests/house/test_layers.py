@@ -34,6 +34,7 @@ GATEWAY_PACKAGES = (
         "security",
         "storage",
         "telemetry",
+        "settings",
         "net",
         "batches",
         "runtime",

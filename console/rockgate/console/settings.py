@@ -53,7 +53,7 @@ class Settings:
     schema_registry: str | None = None
     """Its address, with a login where it needs one."""
     is_behind_tls: bool = False
-    """Whether a proxy in front of it has TLS."""
+    """Whether a proxy serves it over TLS."""
     masks: Sequence[str] = ()
     """`FIELD`, or `TOPIC:FIELD`: fields of messages whose values are hidden."""
 

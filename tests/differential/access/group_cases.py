@@ -47,7 +47,7 @@ def _consume(cell: Cell) -> Any:
 
 
 def sharing(cell: Cell, *topics: str) -> Any:
-    """A member of a share group begins; with epoch 0 again it is told everything again."""
+    """A member of a share group begins; with epoch 0 again it gets the whole assignment."""
     return share_group_heartbeat.ShareGroupHeartbeatRequest(
         group_id=cell.group,
         member_id=_MEMBER,

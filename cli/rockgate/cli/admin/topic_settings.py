@@ -35,7 +35,7 @@ async def value_or_none(cluster: Cluster, topic: str, name: str) -> str | None:
 async def check_delays(cluster: Cluster, topic: str) -> None:
     """Unusable if a record would be delivered at once in spite of its headers.
 
-    Who may not read the topic's configs is not told: the records may be delayed all the same.
+    Not for users who may not read the topic's configs: the records may still be delayed.
     """
     try:
         kind = await value(cluster, topic, MESSAGE_TYPE)

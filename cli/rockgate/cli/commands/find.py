@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -82,10 +83,8 @@ def find(
             return _rows(await _by_time(cluster, topic, time_ms))
         if id_ is not None:
             return await _by_id(cluster, remoting, topic, id_)
-        assert key is not None
-        return await _by_key(
-            cluster, remoting, topic, key, since_ms=since_ms, limit=limit, is_read=scan
-        )
+        wanted = _Wanted(key=key or "", since_ms=since_ms, limit=limit, is_read=scan)
+        return await _by_key(cluster, remoting, topic, wanted)
 
     rows = runner.run_both(
         work, broker=broker, server=bootstrap_server, timeout=timeout, is_json=json
@@ -96,15 +95,18 @@ def find(
 # How
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """Which messages of a key to find, and whether by reading the topic."""
+
+    key: str
+    since_ms: int | None
+    limit: int
+    is_read: bool
+
+
 async def _by_key(
-    cluster: Cluster,
-    remoting: RemotingConnection,
-    topic: str,
-    key: str,
-    *,
-    since_ms: int | None,
-    limit: int,
-    is_read: bool,
+    cluster: Cluster, remoting: RemotingConnection, topic: str, wanted: _Wanted
 ) -> list[dict[str, Any]]:
     import os
 
@@ -113,7 +115,8 @@ async def _by_key(
 
     await cluster.topics([topic])
     indexed = topic_settings.MESSAGE_INDEX
-    if not is_read and await topic_settings.value_or_none(cluster, topic, indexed) == "true":
+    key, since_ms, limit = wanted.key, wanted.since_ms, wanted.limit
+    if not wanted.is_read and await topic_settings.value_or_none(cluster, topic, indexed) == "true":
         found = await messages.by_key(remoting, _stored_name(topic), key)
         if len(found) < messages.FOUND_MAX or limit <= len(found):
             late = [e for e in found if since_ms is None or e.message.timestamp_ms >= since_ms]

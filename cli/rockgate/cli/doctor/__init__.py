@@ -1,4 +1,4 @@
-"""What `rockgate doctor` looks at before a server starts, or beside one that runs.
+"""What `rockgate doctor` checks before a server starts, or beside one that runs.
 
-Each module looks at one thing and returns findings; none of them changes anything.
+Each module checks one thing and returns findings; none of them changes anything.
 """

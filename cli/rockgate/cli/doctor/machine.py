@@ -48,8 +48,8 @@ def open_files(limit: int) -> Finding:
             f"The limit is {limit:,}, and each connection needs one.",
             f"Raise it to {OPEN_FILES_WANTED:,}: LimitNOFILE= of a systemd unit, or `ulimit -Hn`.",
         )
-    shown = "unlimited" if limit == resource.RLIM_INFINITY else f"{limit:,}"
-    return ok("open files", f"The limit is {shown}.")
+    text = "unlimited" if limit == resource.RLIM_INFINITY else f"{limit:,}"
+    return ok("open files", f"The limit is {text}.")
 
 
 def memory(meminfo: Mapping[str, int]) -> Finding:

@@ -92,7 +92,7 @@ def _checking(who: Session) -> None:
     _title("Check")
     ui.label(
         "Reads every entry of the log, its indexes and snapshots, and compares them with their"
-        " checksums. Nothing is changed; the server goes on meanwhile."
+        " checksums. Nothing is changed, and the server keeps running."
     ).classes("rg-quiet")
     bar = ui.linear_progress(value=0, show_value=False).props('aria-label="Checked"')
     bar.visible = False

@@ -2,7 +2,7 @@
 
 The text is read as far as names and types of fields need it: messages, enums, maps, groups of
 alternatives, nested types and those of imported texts. Options, services and extensions are passed
-over. A field that no schema names is shown by its number. Everything is bounded.
+over. A field that no schema names goes by its number. Everything is bounded.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ class _Decoder:
     def _entry(self, raw: Any, known: _Field, space: str, depth: int) -> tuple[Any, Any]:
         assert known.key_type is not None
         if not isinstance(raw, bytes):
-            raise NotProtobuf("an entry of a map that is no message")
+            raise NotProtobuf("an entry of a map that is not a message")
         entry = _Message(space, {1: _Field("key", known.key_type), 2: _Field("value", known.type)})
         parts = self.message(raw, entry, depth + 1)
         return parts.get("key", ""), parts.get("value")

@@ -1,7 +1,7 @@
 """The lag of groups over the last hour, partition by partition, and how long it will last.
 
 A group is watched from the first visit of its page on, for an hour after the last one, also while
-nobody looks.
+no page is open.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class LagHistory:
         return found
 
     def watched(self, now_ms: int) -> list[str]:
-        """The groups to sample; those that nobody visited for an hour are forgotten."""
+        """The groups to sample; those that were not visited for an hour are forgotten."""
         for name, each in list(self._groups.items()):
             if now_ms - each.visited_ms > WATCHED_MS:
                 del self._groups[name]
@@ -83,7 +83,7 @@ class LagHistory:
 
 
 def catch_up_ms(line: Line) -> int | None:
-    """How long a lag lasts at the pace of the last minute: 0 for none, -1 for ever.
+    """How long a lag lasts at the pace of the last minute: 0 for none, -1 for never.
 
     None while there is only one sample.
     """

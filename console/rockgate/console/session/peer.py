@@ -190,7 +190,7 @@ class Peer:
         return found
 
     async def _watch_lags(self) -> None:
-        """Sample the groups whose pages were visited, also while nobody looks at them."""
+        """Sample the groups whose pages were visited, also while they are closed."""
         while True:
             await asyncio.sleep(WATCH_S)
             now_ms = int(time.time() * 1000)

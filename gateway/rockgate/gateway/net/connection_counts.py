@@ -17,7 +17,7 @@ class ConnectionCounts:
         self._users = _Counts("user", per_user_max)
 
     def allow_per_address(self, count_max: int) -> None:
-        """Accept so many of an address from now on; none is closed."""
+        """Change the limit of connections per address; none is closed."""
         self._addresses.count_max = count_max
 
     def take(self, host: str) -> bool:

@@ -1,8 +1,8 @@
 """Checks a data directory in a process of its own: `python -m rockgate.store.check DIRECTORY`.
 
 A server runs it while it serves: reading a whole log is work for minutes, which must not share an
-interpreter with the event loop. Each line of the output is JSON: `read` and `total` bytes while it
-goes on, and at last `report`. It ends when nobody reads its output any more.
+interpreter with the event loop. Each line of the output is JSON: `read` and `total` bytes during
+the check, and `report` at the end. It ends when its output is closed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Delivers one delayed entry before it is due, because somebody asked for it.
+"""Delivers one delayed entry before it is due, on request.
 
 docs/internals/delay.md specifies it. It is the delivery that its time would bring, a group of the
 new entry and `DELIVERED`, only earlier; whatever fails leaves the item pending, due as before.

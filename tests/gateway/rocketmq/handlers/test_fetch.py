@@ -70,7 +70,7 @@ class Leads:
         return self.is_lost
 
     def watch(self, watcher: object) -> None:
-        """Nobody is told: sessions look for themselves."""
+        """No notice: sessions look for themselves."""
 
 
 class Masters:

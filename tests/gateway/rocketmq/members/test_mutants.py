@@ -83,7 +83,7 @@ def quiet_return(patch: pytest.MonkeyPatch) -> None:
 
 
 def gone_by_the_view(patch: pytest.MonkeyPatch) -> None:
-    """Who is gone is told by the last view, which may lack who joined since."""
+    """Who is gone comes from the last view, which may lack who joined since."""
 
     async def free(self: BrokerLocks, broker: str, queues: set[QueueName]) -> set[QueueName]:
         listed = self._terms.gateways(broker)

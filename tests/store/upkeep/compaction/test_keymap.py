@@ -84,7 +84,7 @@ def test_without_space_nothing_is_written() -> None:
 
 
 def peak_bytes(folder: Path, count: int, *, is_hot: bool) -> int:
-    """The most memory that a cleaning of so many records takes, of one key or of as many."""
+    """The most memory that a cleaning of `count` records takes, of one key or of as many."""
     root, drop = DiskDirectory(folder), OffsetSet()
     tracemalloc.start()
     try:

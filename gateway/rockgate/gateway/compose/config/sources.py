@@ -20,7 +20,7 @@ FILE_BYTES_MAX = 1 << 20
 # tests and the benchmarks, and those that Docker links and Kubernetes set in every container next
 # to a service called rockgate.
 _NOT_SETTINGS = re.compile(
-    "ROCKGATE_(CONFIG|BOOTSTRAP_SERVER|BROKER|CLIENT.*|CONNECTOR_JARS|BUDGET|SEED|COMPAT_.*|BENCH_.*"
+    "ROCKGATE_(CONFIG|BOOTSTRAP_SERVER|BROKER|CLIENT.*|CONNECTOR_JARS|SCHEMA_REGISTRY|BUDGET|SEED|COMPAT_.*|BENCH_.*"
     "|SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_[0-9]+_(TCP|UDP)(_.*)?)"
 )
 

@@ -141,13 +141,7 @@ class RemotingServices:
     ) -> None:
         self.config = remoting = folds.changed.over(config.remoting)
         self.log_checks = LogChecks(config.server.data_dir.absolute(), store.clock)
-        self.settings = BrokerSettings(
-            configured=config.remoting,
-            overload=config.overload,
-            changed=folds.changed,
-            facts=broker_facts(config),
-        )
-        folds.changed.follow(config.store, lambda now: self.settings.show(store_facts(now)))
+        self._make_settings(config, folds)
         self.series_max = config.metrics.groups_max
         self.store = store
         self.folds = folds
@@ -195,6 +189,16 @@ class RemotingServices:
             self.settings.on_changed.append(part)
         self._make_pop()
         self._make_admin(groups, cold_reads)
+
+    def _make_settings(self, config: Config, folds: RemotingFolds) -> None:
+        """Make what shows settings to RocketMQ's tools, and changes them."""
+        self.settings = BrokerSettings(
+            configured=config.remoting,
+            overload=config.overload,
+            changed=folds.changed,
+            facts=broker_facts(config),
+        )
+        folds.changed.follow(config.store, lambda now: self.settings.show(store_facts(now)))
 
     def _make_groups(self, ownership: GroupOwnership) -> None:
         """Make what knows the members of groups and their offsets."""

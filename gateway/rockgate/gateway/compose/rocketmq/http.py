@@ -32,7 +32,7 @@ class NoUsers:
     """The users of a gateway: none."""
 
     async def check_password(self, name: str, password: str) -> bool:
-        """There is nobody."""
+        """No name is known."""
         return False
 
 

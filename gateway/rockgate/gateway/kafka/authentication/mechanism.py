@@ -26,7 +26,7 @@ class Step:
     """The delegation token that the client has logged in with."""
     is_current: Callable[[], bool] = _always
     """Whether what the client has proven is still enough to log in; asked when the session begins.
-    Until then nobody knows whose connection it is, so nobody can close it."""
+    Until then the connection has no user, so no change of users can close it."""
 
 
 class ServerExchange(Protocol):

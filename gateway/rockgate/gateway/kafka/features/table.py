@@ -25,7 +25,7 @@ _STREAMS_APIS: Final = frozenset({ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS
 
 
 class Feature(NamedTuple):
-    """A feature, and the level that it has as long as nobody changes it."""
+    """A feature, and the level that it has until it is changed."""
 
     low: int
     high: int

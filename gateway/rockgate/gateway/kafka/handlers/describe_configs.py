@@ -225,7 +225,8 @@ class TopicEntries:
         self._defaults = defaults
         self._unset: dict[Form, Mapping[str, Encoded]] = {}
         self._all: dict[Form, Encoded] = {}
-        defaults.on_changed += [self._unset.clear, self._all.clear]
+        defaults.on_changed.append(self._unset.clear)
+        defaults.on_changed.append(self._all.clear)
 
     def of(self, config: Mapping[str, str], keys: Sequence[str], form: Form) -> list[Encoded]:
         """Those of a topic with this config: all of them, or only some keys."""

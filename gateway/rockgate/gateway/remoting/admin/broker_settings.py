@@ -128,7 +128,7 @@ class BrokerSettings:
         self.show({"brokerIP1": host, "listenPort": port})
 
     def show(self, facts: Mapping[str, str]) -> None:
-        """Show facts, in place of what was shown before."""
+        """Show facts, in place of earlier ones of the same names."""
         self._facts = {**self._facts, **facts}
 
     def current(self) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 Behaviour
 - Brokers delete whole files of their log when those are old, and nothing else: every partition is
-  POLICY_VIOLATION, as with Kafka's topics whose records cannot be deleted; one that is not there is
-  UNKNOWN_TOPIC_OR_PARTITION.
+  POLICY_VIOLATION, as with Kafka's topics whose records cannot be deleted; one that does not
+  exist is UNKNOWN_TOPIC_OR_PARTITION.
 
 Versions
 - v2: flexible.

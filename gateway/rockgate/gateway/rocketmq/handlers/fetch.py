@@ -208,5 +208,5 @@ class NoLimits:
         answer_size: int,
         loop_seconds: float,
     ) -> int:
-        """Nobody has to wait."""
+        """No client has to wait."""
         return 0

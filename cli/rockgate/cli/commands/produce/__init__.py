@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from rockgate.cli.app import completion, runner
+from rockgate.cli.commands.produce.source import Source, check, raws, reader, with_delay
 
 if TYPE_CHECKING:
     from rockgate.cli.client.kafka.cluster import Cluster
-    from rockgate.cli.client.produce.producer import Outgoing, Producer
+    from rockgate.cli.client.produce.producer import Producer
     from rockgate.cli.text.streams import Meter
-    from rockgate.protocol.kafka.records.record import Header as RecordHeader
 
 RECORD_BYTES_MAX: Final = 256 << 20
 
@@ -57,18 +56,6 @@ class Codec(StrEnum):
     SNAPPY = "snappy"
     LZ4 = "lz4"
     ZSTD = "zstd"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Where records come from, and how each is read."""
-
-    values: list[str]
-    files: list[Path]
-    is_whole: bool
-    read: Callable[[bytes], Outgoing]
-    is_delayed: bool
-    has_one_of_nothing: bool
 
 
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", autocompletion=completion.topics)]
@@ -163,29 +150,26 @@ def produce(
     Values come from the arguments, from files, or line by line from standard input. A missing topic
     is created if the server allows it.
     """
-    from rockgate.cli.admin import topic_settings
     from rockgate.cli.text import streams
 
-    delay_headers = _delay_headers(delay, deliver_at)
     source = Source(
         values=values or [],
         files=file or [],
         is_whole=whole,
-        read=_reader(
+        read=reader(
             jsonl=jsonl,
             keep_partitions=keep_partitions,
             key=key,
             key_separator=key_separator,
-            header=header,
+            header=with_delay(header, delay, deliver_at),
             partition=partition,
             timestamp=timestamp,
             null_value=null_value,
-            delay_headers=delay_headers,
         ),
-        is_delayed=bool(delay_headers),
+        is_delayed=delay is not None or deliver_at is not None,
         has_one_of_nothing=null_value and key is not None and not values and not file,
     )
-    _check(source, jsonl=jsonl)
+    check(source, jsonl=jsonl)
     meter = streams.Meter("Sent", is_visible=_is_watched(source))
 
     opened: list[Producer] = []
@@ -193,9 +177,7 @@ def produce(
     async def work(cluster: Cluster) -> Producer:
         producer = _producer(cluster, topic, acks, compression, is_idempotent=idempotent)
         opened.append(producer)
-        if delay_headers:
-            await topic_settings.check_delays(cluster, topic)
-        await producer.open()
+        await _open(cluster, topic, producer, source)
         await _send(cluster, topic, producer, source, meter)
         return producer
 
@@ -227,82 +209,13 @@ def _producer(
     )
 
 
-def _check(source: Source, *, jsonl: bool) -> None:
-    if source.values and source.files:
-        runner.usage("Give values or --file, not both.")
-    if source.is_whole and (source.values or jsonl):
-        runner.usage("--whole requires files or standard input, without --jsonl.")
-    for path in source.files:
-        if str(path) != "-" and not path.is_file():
-            runner.usage(f"File not found: {path}")
+async def _open(cluster: Cluster, topic: str, producer: Producer, source: Source) -> None:
+    from rockgate.cli.admin import topic_settings
 
-
-def _reader(
-    *,
-    jsonl: bool,
-    keep_partitions: bool,
-    key: str | None,
-    key_separator: str | None,
-    header: list[str] | None,
-    partition: int | None,
-    timestamp: str | None,
-    null_value: bool,
-    delay_headers: tuple[RecordHeader, ...],
-) -> Callable[[bytes], Outgoing]:
-    """How bytes are parsed into a record: as JSON, or by options common to all records."""
-    from functools import partial
-
-    from rockgate.cli.text import records
-    from rockgate.cli.text import values as read
-
-    if jsonl:
-        delays = delay_headers or None
-        shared = (key, key_separator, header, partition, timestamp, null_value or None, delays)
-        if any(each is not None for each in shared):
-            runner.usage(
-                "With --jsonl, key, headers, delay, partition and timestamp come from the input."
-            )
-        return partial(records.from_json_line, keeps_partition=keep_partitions)
-    if keep_partitions:
-        runner.usage("--keep-partitions requires --jsonl.")
-    if key is not None and key_separator is not None:
-        runner.usage("Give --key or --key-separator, not both.")
-    if key_separator == "":
-        runner.usage("--key-separator must not be empty.")
-    pairs = runner.checked("--header", read.pairs, header or ())
-    return partial(
-        records.from_line,
-        key=None if key is None else _encoded(key),
-        separator=None if key_separator is None else _encoded(key_separator),
-        headers=(*((name, _encoded(value or "")) for name, value in pairs), *delay_headers),
-        partition=partition,
-        timestamp_ms=None
-        if timestamp is None
-        else runner.checked("--timestamp", read.time_ms, timestamp),
-        empty_is_null=null_value,
-    )
-
-
-def _encoded(text: str) -> bytes:
-    """The original bytes of a command-line argument, even if they are not UTF-8."""
-    import os
-
-    return os.fsencode(text)
-
-
-def _delay_headers(delay: str | None, deliver_at: str | None) -> tuple[RecordHeader, ...]:
-    from rockgate.cli.text import values
-    from rockgate.protocol.remoting.properties import TIMER_DELAY_MS, TIMER_DELIVER_MS
-
-    if delay is not None and deliver_at is not None:
-        runner.usage("Give --delay or --deliver-at, not both.")
-    if delay is not None:
-        delay_ms = runner.checked("--delay", values.duration_ms, delay)
-        return ((TIMER_DELAY_MS, b"%d" % delay_ms),)
-    if deliver_at is not None:
-        due_ms = runner.checked("--deliver-at", values.time_ms, deliver_at)
-        return ((TIMER_DELIVER_MS, b"%d" % due_ms),)
-    return ()
+    if source.is_delayed:
+        # Before the server creates the topic: it would deliver at once.
+        await topic_settings.check_delays(cluster, topic)
+    await producer.open()
 
 
 async def _warn_of_headers_that_delay_nothing(cluster: Cluster, topic: str) -> None:
@@ -325,8 +238,8 @@ async def _send(
 
     is_checked = source.is_delayed
     number = 0
-    async for raws in _raws(source):
-        for raw in raws:
+    async for each in raws(source):
+        for raw in each:
             number += 1
             try:
                 record = source.read(raw)
@@ -342,32 +255,6 @@ async def _send(
         # Typed lines are sent one by one; from a pipe the next chunk is waiting already.
         await producer.flush()
     await producer.flush()
-
-
-async def _raws(source: Source) -> AsyncIterator[list[bytes]]:
-    """The bytes of records, in as many as came at once."""
-    import os
-
-    from rockgate.cli.text import streams
-
-    if source.has_one_of_nothing:
-        yield [b""]
-        return
-    if source.values:
-        yield [_encoded(value) for value in source.values]
-        return
-    for path in source.files or [Path("-")]:
-        descriptor = 0 if str(path) == "-" else os.open(path, os.O_RDONLY)
-        try:
-            if source.is_whole:
-                found = b"".join([chunk async for chunk in streams.chunks(descriptor)])
-                yield [found]
-            else:
-                async for each in streams.lines(descriptor):
-                    yield each
-        finally:
-            if descriptor:
-                os.close(descriptor)
 
 
 def _is_watched(source: Source) -> bool:
