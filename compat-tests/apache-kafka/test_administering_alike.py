@@ -24,10 +24,12 @@ from rockgate.protocol.kafka.messages import alter_replica_log_dirs as placing
 from rockgate.protocol.kafka.messages import api_versions as naming
 from rockgate.protocol.kafka.messages import consumer_group_describe as consumers
 from rockgate.protocol.kafka.messages import describe_client_quotas as describing
+from rockgate.protocol.kafka.messages import describe_groups as describing_groups
 from rockgate.protocol.kafka.messages import describe_log_dirs as measuring
 from rockgate.protocol.kafka.messages import describe_producers as producing
 from rockgate.protocol.kafka.messages import describe_quorum as voting
 from rockgate.protocol.kafka.messages import elect_leaders as electing
+from rockgate.protocol.kafka.messages import find_coordinator as finding
 from rockgate.protocol.kafka.messages import incremental_alter_configs as altering
 from rockgate.protocol.kafka.messages import list_config_resources as listing
 from rockgate.protocol.kafka.messages import list_partition_reassignments as moves
@@ -203,6 +205,17 @@ _GROUPS = (
 )
 
 
+def coordinates(broker: Broker) -> bool:
+    """Whether a broker has begun to coordinate the group."""
+    request = finding.FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+    broker._call(ApiKey.FIND_COORDINATOR, 4, request, finding.FindCoordinatorResponse)
+    group = describing_groups.DescribeGroupsRequest(groups=["g"])
+    answer = broker._call(
+        ApiKey.DESCRIBE_GROUPS, 5, group, describing_groups.DescribeGroupsResponse
+    )
+    return not answer.groups[0].error_code
+
+
 def finalized(broker: Broker) -> dict[str, int]:
     """The levels of features, of which Kafka's broker hears from the controller."""
     request = naming.ApiVersionsRequest(client_software_name="beside", client_software_version="1")
@@ -232,6 +245,9 @@ def test_levels_of_features(both: Both, feature: str, low: int, high: int) -> No
         request = features.UpdateFeaturesRequest(feature_updates=[change], validate_only=dry)
         return both.same(ApiKey.UPDATE_FEATURES, version, request)
 
+    for broker in both.brokers:
+        # Until its offsets topic is there, a broker of Kafka coordinates nothing.
+        wait_until(lambda broker=broker: coordinates(broker), "the coordinator is there")
     for type_ in range(5):
         update(low, type_, dry=True)
         update(high, type_, dry=True)

@@ -153,6 +153,51 @@ def test_configs(tools: Tools) -> None:
     assert "log.retention.ms" in described("--entity-type", "brokers", "--all")
 
 
+@feature("kafka-configs: describe, alter and delete configs of a topic; describe the broker's")
+def test_configs_of_brokers(tools: Tools) -> None:
+    one, every = ("--entity-type", "brokers", "--entity-name", "1"), ("--entity-type", "brokers")
+    every = (*every, "--entity-default")
+
+    def alter(*arguments: str, status: int = 0) -> str:
+        return tools.run("kafka-configs", "--alter", *arguments, status=status)
+
+    def described(*arguments: str) -> str:
+        return tools.run("kafka-configs", "--describe", *arguments)
+
+    alter(*every, "--add-config", "message.max.bytes=2000000,log.retention.ms=600000")
+    alter(*one, "--add-config", "message.max.bytes=3000000")
+    found = described(*one)
+    assert re.search(
+        r"message.max.bytes=3000000 sensitive=false synonyms=\{"
+        r"DYNAMIC_BROKER_CONFIG:message.max.bytes=3000000, "
+        r"DYNAMIC_DEFAULT_BROKER_CONFIG:message.max.bytes=2000000, "
+        r"DEFAULT_CONFIG:message.max.bytes=1048588\}",
+        found,
+    )
+    found = described(*every)
+    assert "message.max.bytes=2000000" in found and "log.retention.ms=600000" in found
+    refused = alter(*one, "--add-config", "num.partitions=3", status=1)
+    assert "Cannot update these configs dynamically: [num.partitions]" in refused
+    alter(*one, "--delete-config", "message.max.bytes")
+    alter(*every, "--delete-config", "message.max.bytes,log.retention.ms")
+    assert "message.max.bytes" not in described(*one)
+
+
+@feature("kafka-broker-api-versions and kafka-cluster")
+def test_features(tools: Tools) -> None:
+    level = r"FinalizedVersionLevel: {}\s"
+    found = tools.run("kafka-features", "describe")
+    share = next(line for line in found.splitlines() if "share.version" in line)
+    assert re.search(level.format(1), share) and "SupportedMaxVersion: 1" in share
+    tools.run("kafka-features", "downgrade", "--feature", "share.version=0")
+    found = tools.run("kafka-features", "describe")
+    share = next(line for line in found.splitlines() if "share.version" in line)
+    assert re.search(level.format(0), share)
+    tools.run("kafka-features", "upgrade", "--feature", "share.version=1")
+    refused = tools.run("kafka-features", "downgrade", "--metadata", "4.0", status=1)
+    assert "Refusing to perform the requested downgrade" in refused
+
+
 @feature("kafka-console-producer and -consumer: keys, headers, compression, from the beginning")
 def test_the_console_s_producer_and_consumer(tools: Tools) -> None:
     topic = new_topic("tools")
