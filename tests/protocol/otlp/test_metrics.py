@@ -81,6 +81,23 @@ def test_fields_and_points_are_limited() -> None:
         read_metrics(b"\x12\x00" * 2_000, Bounds(fields_max=1_000))
 
 
+def test_attributes_of_a_resource_are_limited_however_many_parts_it_has() -> None:
+    # They are in each of thousands of points: without a limit, one push takes gigabytes.
+    parts = b"".join(inside(1, attributes(1, {f"k{number}": "v"})) for number in range(33))
+    with pytest.raises(MalformedMetrics, match="more than 32 attributes"):
+        read_metrics(inside(1, parts + inside(2, inside(2, TOTAL))))
+
+
+def test_the_attributes_of_a_point_have_a_size_in_all() -> None:
+    large = {f"k{number}": "v" * 500 for number in range(5)}
+    with pytest.raises(MalformedMetrics, match="attributes of a point have 2,510 of 2,048 bytes"):
+        read_metrics(pushed(metric("m", number_point(1, **large))))
+    with pytest.raises(MalformedMetrics, match="attributes of a point have"):
+        read_metrics(pushed(TOTAL, **large))
+    few = dict(list(large.items())[:4])
+    assert len(read_metrics(pushed(metric("m", number_point(1, **few))))) == 1
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_are_another_error(data: bytes) -> None:
     try:

@@ -26,6 +26,9 @@ from rockgate.protocol.otlp.wire import (
 NAME_SIZE_MAX: Final = 512
 """Bytes of a metric's name, and of an attribute's key or value."""
 ATTRIBUTES_MAX: Final = 32
+"""Attributes of a point, and of a resource, which are in each of its points."""
+ATTRIBUTES_SIZE_MAX: Final = 2_048
+"""Characters of all attributes of a point: pages repeat them for each."""
 
 # MetricsData, ResourceMetrics, ScopeMetrics, Resource: where the next message is.
 _RESOURCE_METRICS: Final = 1
@@ -92,6 +95,7 @@ class _Reader:
             attributes: Attributes = ()
             for found in self._inside(resource, _RESOURCE):
                 attributes += self._attributes(found, _RESOURCE_ATTRIBUTES)
+                _check_count(len(attributes))
             for scope in self._inside(resource, _SCOPE_METRICS):
                 for metric in self._inside(scope, _METRICS):
                     yield from self._metric(metric, attributes)
@@ -135,9 +139,8 @@ class _Reader:
     def _attributes(self, within: Range, number: int) -> Attributes:
         found: list[tuple[str, str]] = []
         for pair in self._inside(within, number):
-            if len(found) == ATTRIBUTES_MAX:
-                raise MalformedMetrics(f"A point has more than {ATTRIBUTES_MAX} attributes.")
             found.append(self._attribute(pair))
+            _check_count(len(found))
         return tuple(found)
 
     def _attribute(self, within: Range) -> tuple[str, str]:
@@ -170,5 +173,16 @@ class _Reader:
                 yield range_of(value)
 
 
+def _check_count(count: int) -> None:
+    if count > ATTRIBUTES_MAX:
+        raise MalformedMetrics(f"A point has more than {ATTRIBUTES_MAX} attributes.")
+
+
 def _merged(inherited: Attributes, own: Attributes) -> Attributes:
-    return tuple(sorted({**dict(inherited), **dict(own)}.items()))
+    merged = tuple(sorted({**dict(inherited), **dict(own)}.items()))
+    size = sum(len(key) + len(text) for key, text in merged)
+    if size > ATTRIBUTES_SIZE_MAX:
+        raise MalformedMetrics(
+            f"The attributes of a point have {size:,} of {ATTRIBUTES_SIZE_MAX:,} bytes."
+        )
+    return merged
