@@ -44,6 +44,7 @@ def stretch(seed: int) -> tuple[int, int]:
     return first, disk.operation_count
 
 
+@pytest.mark.row("CMP-1")
 @pytest.mark.parametrize("death", ["power", "kill"])
 def test_no_moment_of_a_cleaning_loses_a_value_or_brings_one_back(death: str) -> None:
     random = seeded()

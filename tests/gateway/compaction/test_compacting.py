@@ -28,6 +28,7 @@ def table(**config: str) -> Compacting:
     return world
 
 
+@pytest.mark.row("CMP-1")
 @pytest.mark.parametrize("compression", list(Compression))
 def test_of_each_key_the_last_value_stays_with_its_offset(compression: Compression) -> None:
     world = table()
@@ -94,6 +95,7 @@ def test_segments_go_once_their_records_are_superseded() -> None:
     assert len(world.check()) == 10
 
 
+@pytest.mark.row("CMP-2")
 def test_a_tombstone_goes_when_its_horizon_has_come_and_its_value_stays_gone() -> None:
     world = table(delete_retention_ms=str(DAY_MS), min_cleanable_dirty_ratio="0")
     world.produce(("a", "1"), ("b", "1"))
@@ -129,6 +131,7 @@ def test_timestamps_survive_a_horizon() -> None:
     assert batch.check(body_of(found.entry)).has_delete_horizon
 
 
+@pytest.mark.row("CMP-3")
 def test_aborted_records_go_and_supersede_nothing() -> None:
     world = table()
     world.produce(("a", "1"), ("b", "1"))
@@ -145,6 +148,7 @@ def test_aborted_records_go_and_supersede_nothing() -> None:
     assert unit is not None and unit.base == marker and unit.offset_count == 1
 
 
+@pytest.mark.row("CMP-3")
 def test_nothing_is_superseded_from_behind_the_last_stable_offset() -> None:
     world = table()
     world.produce(("a", "1"))
@@ -354,6 +358,7 @@ def test_a_full_disk_ends_a_cleaning_and_the_next_one_finishes_it() -> None:
     assert world.store.cleaner.failure is None
 
 
+@pytest.mark.row("CMP-5")
 def test_a_damaged_entry_stops_its_queue_and_no_other() -> None:
     world = table()
     world.topic("other", 1, cleanup_policy="compact")

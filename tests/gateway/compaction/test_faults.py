@@ -57,6 +57,7 @@ class Failing:
         return self._append(draft)
 
 
+@pytest.mark.row("CMP-5")
 @pytest.mark.parametrize(
     "error", [StoreFull("no space"), OSError(errno.EIO, "broken"), RuntimeError("a bug")]
 )
@@ -83,6 +84,7 @@ def test_an_append_that_raises_at_any_moment_costs_nothing_but_time(error: Excep
         assert world.check() == wanted
 
 
+@pytest.mark.row("CMP-5")
 def test_a_cleaning_that_always_fails_starves_no_other_step() -> None:
     world = table()
     world.topic("filler", 1, retention_ms="500")
@@ -107,6 +109,7 @@ def test_a_cleaning_that_always_fails_starves_no_other_step() -> None:
     world.check()
 
 
+@pytest.mark.row("CMP-5")
 @pytest.mark.parametrize("number", range(1, 9))
 def test_after_a_failed_fsync_nothing_is_compacted_and_nothing_is_lost(number: int) -> None:
     disk = MemoryDisk()
@@ -136,6 +139,7 @@ def test_after_a_failed_fsync_nothing_is_compacted_and_nothing_is_lost(number: i
     assert len(world.check()) == 12 + 3
 
 
+@pytest.mark.row("CMP-2")
 def test_a_clock_that_jumps_a_day_ahead_deletes_no_tombstone_until_that_has_lasted() -> None:
     world = table(delete_retention_ms=str(DAY_MS // 2), min_cleanable_dirty_ratio="0")
     world.produce(("a", "1"), ("b", "1"))
@@ -191,6 +195,7 @@ def test_long_keys_that_differ_at_their_end_are_different_keys(compression: Comp
     assert [(key, value) for _, key, value in world.check()] == [(key, "2") for key in keys]
 
 
+@pytest.mark.row("CMP-4")
 def test_a_hole_takes_the_place_of_so_many_entries_and_the_next_cleaning_joins_holes() -> None:
     world = table(min_cleanable_dirty_ratio="0")
     count = 2 * HOLE_ENTRIES + 20
@@ -230,6 +235,7 @@ def _tombstones(world: Compacting) -> None:
         world.produce(*((f"k{key}", None) for key in range(number * 100, number * 100 + 900)))
 
 
+@pytest.mark.row("CMP-4")
 @pytest.mark.parametrize("fill", [_many_entries, _large_batches, _tombstones])
 def test_no_slice_of_a_cleaning_is_long(fill: Callable[[Compacting], None]) -> None:
     world = Compacting(segment_bytes=1 << 18)

@@ -72,6 +72,7 @@ def test_what_is_no_metrics_is_refused_with_a_reason(data: bytes, reason: str) -
         read_metrics(data)
 
 
+@pytest.mark.row("TEL-1")
 def test_fields_and_points_are_limited() -> None:
     many = pushed(metric("m", *(number_point(1) for _ in range(11))))
     assert len(read_metrics(many, Bounds(points_max=11))) == 11
@@ -81,6 +82,7 @@ def test_fields_and_points_are_limited() -> None:
         read_metrics(b"\x12\x00" * 2_000, Bounds(fields_max=1_000))
 
 
+@pytest.mark.row("TEL-1")
 def test_attributes_of_a_resource_are_limited_however_many_parts_it_has() -> None:
     # They are in each of thousands of points: without a limit, one push takes gigabytes.
     parts = b"".join(inside(1, attributes(1, {f"k{number}": "v"})) for number in range(33))
@@ -88,6 +90,7 @@ def test_attributes_of_a_resource_are_limited_however_many_parts_it_has() -> Non
         read_metrics(inside(1, parts + inside(2, inside(2, TOTAL))))
 
 
+@pytest.mark.row("TEL-1")
 def test_the_attributes_of_a_point_have_a_size_in_all() -> None:
     large = {f"k{number}": "v" * 500 for number in range(5)}
     with pytest.raises(MalformedMetrics, match="attributes of a point have 2,510 of 2,048 bytes"):

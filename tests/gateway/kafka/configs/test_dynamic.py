@@ -110,6 +110,7 @@ def cannot(name: str) -> str:
     return f"Cannot update these configs dynamically: [{name}]."
 
 
+@pytest.mark.row("CFG-2")
 @pytest.mark.parametrize("level", [ONE, ALL])
 @pytest.mark.parametrize(
     ("changes", "code", "text"),
@@ -153,6 +154,7 @@ async def test_another_broker_is_refused(name: str) -> None:
     assert (await world.replace(name, (SIZE, "9")))[0] == ErrorCode.INVALID_REQUEST
 
 
+@pytest.mark.row("CFG-1")
 async def test_the_change_for_one_broker_is_stronger_than_that_for_all() -> None:
     world = Broker()
     default = ("1048588", 5)
@@ -234,6 +236,7 @@ async def test_what_cannot_change_is_read_only_and_what_can_is_not() -> None:
     }
 
 
+@pytest.mark.row("CFG-1")
 @pytest.mark.parametrize("is_killed", [False, True])
 async def test_changes_outlast_a_restart(*, is_killed: bool) -> None:
     world = Broker()
@@ -277,6 +280,7 @@ async def test_retention_follows_at_once() -> None:
     assert world.queue("orders").log_start == 1
 
 
+@pytest.mark.row("CFG-3")
 async def test_both_wires_change_the_same_settings() -> None:
     world = Broker()
     settings = BrokerSettings(

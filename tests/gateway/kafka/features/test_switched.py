@@ -43,6 +43,7 @@ def answers(levels: FeatureLevels) -> dict[int, Any]:
     return found
 
 
+@pytest.mark.row("FEAT-2")
 @pytest.mark.parametrize("name", OFF)
 def test_at_level_0_the_apis_of_a_feature_refuse_and_no_others(name: str) -> None:
     levels = FeatureLevels(journal := MemoryJournal())

@@ -70,6 +70,7 @@ def reread(request: UpdateFeaturesRequest, version: int) -> UpdateFeaturesReques
     return decode(UpdateFeaturesRequest, version, encode(request, version))
 
 
+@pytest.mark.row("FEAT-1")
 @pytest.mark.parametrize("version", range(3))
 @pytest.mark.parametrize(
     ("update", "reason"),
@@ -123,6 +124,7 @@ async def test_the_metadata_version_is_never_lowered(type_: int, reason: str) ->
     assert (await world.update(("metadata.version", 30, type_))).error_code == 0
 
 
+@pytest.mark.row("FEAT-1")
 @pytest.mark.parametrize(
     "name", ["group.version", "share.version", "streams.version", "transaction.version"]
 )
@@ -155,6 +157,7 @@ async def test_kraft_version_goes_up_and_never_down() -> None:
     assert (refused.error_message or "").endswith(text)
 
 
+@pytest.mark.row("FEAT-1")
 @pytest.mark.parametrize("version", [1, 2])
 async def test_one_that_is_refused_changes_none(version: int) -> None:
     world = Features()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
+import pytest
 from tests.budget import budget
 from tests.gateway.kafka.internal_topics.test_writer import Mirror
 from tests.store.keeping import CONFIG
@@ -17,7 +18,7 @@ from rockgate.protocol import entry as envelope
 from rockgate.protocol.entry import body_of
 from rockgate.protocol.kafka.records.record import read_records
 
-SETTINGS = {"compaction_interval_ms": 1_000, "compaction_bytes_per_second": 1 << 40}
+SETTINGS = replace(CONFIG, compaction_interval_ms=1_000, compaction_bytes_per_second=1 << 40)
 GROUPS = ("readers", "writers")
 EVERY = 10
 """Commits between two flushes of the internal topics."""
@@ -27,7 +28,7 @@ class Compacted(Mirror):
     """The writer of internal topics over a store of short segments that compacts them."""
 
     def __init__(self) -> None:
-        super().__init__(replace(CONFIG, **SETTINGS))
+        super().__init__(SETTINGS)
 
     def open(self) -> None:
         super().open()
@@ -47,6 +48,7 @@ class Compacted(Mirror):
         return found
 
 
+@pytest.mark.row("CMP-6")
 def test_readers_find_the_last_commit_of_each_partition_however_many_there_were() -> None:
     world = Compacted()
     orders = world.topic("orders", 3)
@@ -91,6 +93,7 @@ def latest(world: Compacted, group: str) -> dict[int, tuple[bytes, bytes | None]
     return {offset: kept[offset] for offset in by_key.values()}
 
 
+@pytest.mark.row("CMP-6")
 def test_a_deleted_group_leaves_nothing_once_the_horizon_of_its_tombstone_has_come() -> None:
     world = Compacted()
     orders = world.topic("orders", 1)

@@ -102,6 +102,7 @@ def peak_bytes(folder: Path, count: int, *, is_hot: bool) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.row("CMP-4")
 @pytest.mark.parametrize("is_hot", [False, True])
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path, *, is_hot: bool) -> None:
     few, many = (peak_bytes(tmp_path, count, is_hot=is_hot) for count in (40_000, 80_000))

@@ -8,8 +8,8 @@ Behaviour
   after which any other is INVALID_REQUEST.
 - A push that is larger than agreed is TELEMETRY_TOO_LARGE, with a codec that Kafka does not have
   UNSUPPORTED_COMPRESSION_TYPE; what cannot be read, or inflates to more than
-  `client_metrics.inflated_bytes_max`, is INVALID_RECORD. So are points with more than 32 attributes,
-  or 2,048 characters of them.
+  `client_metrics.inflated_bytes_max`, is INVALID_RECORD. So is a point with more than 32
+  attributes, or 2,048 characters of them.
 - Pushes are read by threads that are few; while too many wait, others are
   THROTTLING_QUOTA_EXCEEDED.
 """
