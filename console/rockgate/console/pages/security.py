@@ -22,6 +22,7 @@ from rockgate.gateway.security.grants import (
     PatternType,
     Permission,
 )
+from rockgate.protocol.kafka.errors import ErrorCode
 
 MECHANISMS: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 ITERATIONS: Final = 8_192
@@ -45,6 +46,7 @@ class Page(NamedTuple):
     users_problem: str
     acls: list[Grant]
     acls_problem: str
+    has_authorizer: bool = True
 
 
 @page("/security", "Security")
@@ -55,8 +57,11 @@ def security() -> None:
 
     async def load() -> Page:
         found_users, users_problem = await _or_problem(users.describe(server.cluster))
-        found_acls, acls_problem = await _or_problem(acls.describe(server.cluster, [AclFilter()]))
-        return Page(found_users, users_problem, found_acls, acls_problem)
+        try:
+            found_acls, problem = await _or_problem(acls.describe(server.cluster, [AclFilter()]))
+        except _NoAuthorizer:
+            return Page(found_users, users_problem, [], "", has_authorizer=False)
+        return Page(found_users, users_problem, found_acls, problem)
 
     def show(found: Page) -> None:
         state["acls"] = found.acls
@@ -66,12 +71,20 @@ def security() -> None:
         else:
             _users(server, found.users, live)
         _title("ACLs")
-        if found.acls_problem:
+        if not found.has_authorizer:
+            ui.label("The server has no authorizer: everybody may do everything.").classes(
+                "rg-quiet"
+            )
+        elif found.acls_problem:
             ui.label(found.acls_problem).classes("rg-problem")
         else:
             _acls(server, found.acls, live)
 
     live = Live(load, show)
+
+
+class _NoAuthorizer(Exception):
+    """The server checks no rights."""
 
 
 async def _or_problem(asked: Any) -> tuple[list[Any], str]:
@@ -81,6 +94,8 @@ async def _or_problem(asked: Any) -> tuple[list[Any], str]:
     except Unreachable:
         raise
     except ClientError as error:
+        if isinstance(error, Refused) and error.code == ErrorCode.SECURITY_DISABLED:
+            raise _NoAuthorizer from None
         return [], str(error)
 
 
