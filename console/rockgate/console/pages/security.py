@@ -72,7 +72,7 @@ def security() -> None:
             _users(server, found.users, live)
         _title("ACLs")
         if not found.has_authorizer:
-            ui.label("The server has no authorizer: everybody may do everything.").classes(
+            ui.label("The server has no authorizer: every user may do everything.").classes(
                 "rg-quiet"
             )
         elif found.acls_problem:
