@@ -125,6 +125,8 @@ async def test_a_member_that_leaves_gives_back_a_part_at_a_time() -> None:
     world, a, b = await torn()
     spent, code = seconds(a.leave)
     assert (spent < SECONDS_MAX, code) == (True, 0)
+    spent, _ = seconds(world.end_left_sessions)
+    assert spent < SECONDS_MAX
     steps = 0
     while True:
         spent, is_more = seconds(world.records.expire)
@@ -169,6 +171,7 @@ async def test_a_member_that_comes_again_holds_only_what_it_gets_now(*, is_first
     member.wanted = a.wanted
     if is_first:
         assert len(await member.take(max_records=1, share_acquire_mode=1)) == 1
+    world.end_left_sessions()
     while world.records.expire():
         pass
     held = sum(

@@ -154,6 +154,8 @@ class Model:
             return
         assert member.leave() == 0
         del self.members[member.name]
+        # Its session outlasts it a little, and with that its locks.
+        self.world.end_left_sessions()
         self.unlock(member.name)
 
     def pass_time(self) -> None:

@@ -29,7 +29,7 @@ from rockgate.gateway.kafka.share.acknowledgements import AcknowledgeType
 from rockgate.gateway.kafka.share.acknowledging import Acknowledging
 from rockgate.gateway.kafka.share.fetching import ShareFetching
 from rockgate.gateway.kafka.share.records import ShareRecords
-from rockgate.gateway.kafka.share.sessions import ShareSessions
+from rockgate.gateway.kafka.share.sessions import LEFT_MS_MAX, ShareSessions
 from rockgate.protocol.kafka.messages.share_acknowledge import (
     AcknowledgementBatch,
     AcknowledgePartition,
@@ -96,8 +96,10 @@ class Shares(Coordinator):
             sessions_max=self.share_config.sessions_max,
             partitions_max=self.share_config.session_partitions_max,
             release=self.records.release,
+            monotonic_ms=store.clock.monotonic_ms,
         )
         self.shares.on_left.append(self.share_sessions.close)
+        self.shares.on_leaving.append(self.share_sessions.leave)
         return (self.shares,)
 
     def open(self) -> None:
@@ -157,6 +159,11 @@ class Shares(Coordinator):
                 groups=groups, records=self.records, topics=store.topics, durability=durability
             ),
         }
+
+    def end_left_sessions(self) -> None:
+        """Let the time pass that the sessions of members who have left still have."""
+        self.pass_time(LEFT_MS_MAX)
+        self.share_sessions.close_ended()
 
     def configure(self, group: str = "g", **configs: str) -> None:
         """Set the share configs of a group, by their names with underscores for dots."""

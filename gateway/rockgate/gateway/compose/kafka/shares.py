@@ -52,8 +52,10 @@ class SharesAssembly:
             sessions_max=config.share_groups.sessions_max,
             partitions_max=config.share_groups.session_partitions_max,
             release=self.records.release,
+            monotonic_ms=store.clock.monotonic_ms,
         )
         self.groups.on_left.append(self.sessions.close)
+        self.groups.on_leaving.append(self.sessions.leave)
         self.source = ShareSource(self.records, self.sessions)
 
     def upkeep(self) -> dict[str, Callable[[], bool]]:

@@ -96,7 +96,8 @@ class ShareFetch:
             return ShareFetchResponse(error_code=error.code, error_message=error.reason)
         group = request.group_id or ""
         policy = self._policy(group)
-        if session is None or request.is_renew_ack or request.max_records <= 0:
+        wants_none = request.max_records <= 0 or request.max_bytes <= 0
+        if session is None or request.is_renew_ack or wants_none:
             return self._respond(Look(), acks, policy)
         wanted = ShareAsked(
             group=group,

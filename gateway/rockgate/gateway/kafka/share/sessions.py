@@ -17,6 +17,9 @@ CLOSING: Final = -1
 EPOCH_MAX: Final = 2**31 - 1
 SESSION_PARTITIONS_MAX: Final = 5_000
 """Partitions of one session: as many as a member can be assigned."""
+LEFT_MS_MAX: Final = 5_000
+"""How long a session outlasts its member: a client may leave while its last acknowledgements are
+under way on another connection, and librdkafka does."""
 Partition: TypeAlias = tuple[bytes, int]
 """Topic id and number."""
 
@@ -24,7 +27,7 @@ Partition: TypeAlias = tuple[bytes, int]
 class ShareSession:
     """The session of one member."""
 
-    __slots__ = ("epoch", "group", "member_id", "partitions", "peer", "turn")
+    __slots__ = ("epoch", "group", "left_ms", "member_id", "partitions", "peer", "turn")
 
     def __init__(self, group: str, member_id: str, peer: Peer) -> None:
         self.group = group
@@ -34,6 +37,8 @@ class ShareSession:
         """The epoch of the next request."""
         self.partitions: dict[Partition, None] = {}
         self.turn = 0
+        self.left_ms: int | None = None
+        """When its member left the group, by the monotonic clock."""
 
     def in_turn(self) -> Iterator[Partition]:
         """Yield the partitions, each time beginning with another one."""
@@ -54,11 +59,13 @@ class ShareSessions:
         sessions_max: int,
         partitions_max: int,
         release: Callable[[str, str], None],
+        monotonic_ms: Callable[[], int],
     ) -> None:
         """`release` gives back what a member of a group holds."""
         self._sessions_max = sessions_max
         self._partitions_max = partitions_max
         self._release = release
+        self._monotonic_ms = monotonic_ms
         self._sessions: dict[tuple[str, str], ShareSession] = {}
         self.partition_count = 0
 
@@ -67,6 +74,9 @@ class ShareSessions:
 
     def open(self, group: str, member_id: str, peer: Peer) -> ShareSession:
         """Open a session, in the place of the member's last one; RequestError beyond the limit."""
+        last = self._sessions.get((group, member_id))
+        if last is not None and last.left_ms is not None:
+            self.close(group, member_id)
         self._remove((group, member_id))
         if len(self._sessions) >= self._sessions_max:
             self.close_ended()
@@ -128,9 +138,23 @@ class ShareSessions:
         self._remove((group, member_id))
         self._release(group, member_id)
 
+    def leave(self, group: str, member_id: str) -> None:
+        """Let a session end soon, because its member has left the group."""
+        session = self._sessions.get((group, member_id))
+        if session is None:
+            self._release(group, member_id)
+        else:
+            session.left_ms = self._monotonic_ms()
+
     def close_ended(self) -> bool:
-        """Close the sessions whose connections have ended."""
-        for session in [each for each in self._sessions.values() if each.peer.has_ended]:
+        """Close the sessions whose connections have ended, or whose members have left."""
+        left_before_ms = self._monotonic_ms() - LEFT_MS_MAX
+        ended = [
+            each
+            for each in self._sessions.values()
+            if each.peer.has_ended or (each.left_ms is not None and each.left_ms <= left_before_ms)
+        ]
+        for session in ended:
             self.close(session.group, session.member_id)
         return False
 

@@ -7,7 +7,7 @@ windows of its records; it is a share group until it is deleted.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -84,7 +84,9 @@ class ShareGroups:
         self.written_count = 0
         """Changes that were written, so that an answer can wait for them."""
         self.on_left: list[Callable[[str, str], None]] = []
-        """Called with group and member after a member has left or was removed."""
+        """Called with group and member after a member was removed."""
+        self.on_leaving: list[Callable[[str, str], None]] = []
+        """Called instead after a member has left by itself."""
         self.registry: ClassicSide
 
     # Reading
@@ -168,7 +170,7 @@ class ShareGroups:
         if beat.epoch == LEAVE_EPOCH:
             if beat.member_id not in machine.members:
                 raise unknown(name, beat.member_id)
-            self._remove(name, active, [beat.member_id])
+            self._remove(name, active, [beat.member_id], self.on_leaving)
             self._settle(name, active)
             return ShareBeatAnswer(member_id=beat.member_id, epoch=LEAVE_EPOCH)
         now_ms = self._now_ms()
@@ -191,10 +193,16 @@ class ShareGroups:
             raise RequestError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "Too many groups have members.")
         return self._activate(name, self.registry.last_generation(name))
 
-    def _remove(self, name: str, active: Active[ShareMachine], gone: list[str]) -> None:
+    def _remove(
+        self,
+        name: str,
+        active: Active[ShareMachine],
+        gone: list[str],
+        listeners: Sequence[Callable[[str, str], None]],
+    ) -> None:
         active.machine.remove(gone)
         for member_id in gone:
-            for listener in self.on_left:
+            for listener in listeners:
                 listener(name, member_id)
 
     # Machines
@@ -252,7 +260,7 @@ class ShareGroups:
             late = machine.expired(now_ms)
             if late:
                 log.info("share group members expired group=%s count=%d", quoted(name), len(late))
-                self._remove(name, active, late)
+                self._remove(name, active, late, self.on_left)
             self._advance(name, active)
             machine.arm(now_ms)
         except StoreError as error:
