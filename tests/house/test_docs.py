@@ -156,7 +156,8 @@ def test_every_setting_and_metric_that_a_page_names_is_there() -> None:
     known = set(re.findall(r"^\| `([a-z]+\.[a-z_]+)` \|", reference, re.M))
     metrics = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
     known |= set(NAMED_METRIC.findall(metrics))
-    known.add("security.protocol")  # of Kafka's clients, and so in pages about them
+    # Of Kafka's clients and tools, and so in pages about them.
+    known |= {"security.protocol", "replication.factor"}
     named = [
         (str(page), name)
         for page in pages()
