@@ -16,7 +16,6 @@ from tests.gateway.kafka.share.world import (
     offsets,
 )
 
-from rockgate.gateway.kafka.share.sessions import ShareSessions
 from rockgate.protocol.kafka.errors import ErrorCode
 
 
@@ -183,29 +182,6 @@ async def test_a_member_that_leaves_gives_back_what_it_holds(world: Shares) -> N
     world.end_left_sessions()
     assert a.code((0, 0, [ACCEPT])) == ErrorCode.SHARE_SESSION_NOT_FOUND
     assert [(each.offset, each.deliveries) for each in await b.take()] == [(0, 2), (1, 1)]
-
-
-async def test_what_a_member_acknowledges_while_it_leaves_counts(world: Shares) -> None:
-    """librdkafka leaves the group before its last ShareAcknowledge has come."""
-    a, b = joined(world, "a", "b")
-    world.produce(b"1", b"2")
-    await a.take(max_records=1)
-    assert a.leave() == 0
-    world.share_sessions.close_ended()
-    assert a.code((0, 0, [ACCEPT]), share_session_epoch=-1) == 0
-    assert [(each.offset, each.deliveries) for each in await b.take()] == [(1, 1)]
-
-
-def test_a_member_without_a_session_gives_back_what_it_holds_when_it_leaves() -> None:
-    released: list[tuple[str, str]] = []
-    sessions = ShareSessions(
-        sessions_max=1,
-        partitions_max=1,
-        release=lambda group, member: released.append((group, member)),
-        monotonic_ms=lambda: 0,
-    )
-    sessions.leave("g", "a")
-    assert released == [("g", "a")]
 
 
 async def test_who_wants_no_bytes_gets_no_records(world: Shares) -> None:
