@@ -17,6 +17,9 @@ from tests.waiting import until, wait_until
 from rockgate.protocol.remoting.message import Message as Stored
 
 QUEUE_COUNT = 4
+APACHE_IMMUNE = 15
+"""For how many seconds Apache's brokers are not to ask about half messages. They ask about one, and
+deliver it twice, whose decision is still on its way: on a busy machine that may take seconds."""
 _AUTH = "org.apache.rocketmq.auth"
 _OPEN = """\
 globalWhiteRemoteAddresses:

@@ -86,13 +86,12 @@ class SigningClient(Client):
 
 
 class SecuredBroker:
-    """One of them, with its administrator's connection."""
+    """One of them, with its administrator."""
 
     def __init__(self, kind: str, broker: Broker) -> None:
         self.kind = kind
         self.broker = broker
         self.namesrv = broker.namesrv
-        self.admin = SigningClient(broker.address, ADMIN)
         self._rights: dict[str, dict[str, Sequence[str]]] = {}
 
     @property
@@ -100,9 +99,17 @@ class SecuredBroker:
         """Those that were made."""
         return set(self._rights)
 
-    def close(self) -> None:
-        """Close the administrator's connection."""
-        self.admin.socket.close()
+    def order(self, code: int, fields: dict[str, Any], body: bytes = b"") -> None:
+        """Have the administrator do something, which has to be done.
+
+        By a connection of its own: Apache's brokers close one that is idle for two minutes, which a
+        busy machine may take to start the next client.
+        """
+        client = SigningClient(self.broker.address, ADMIN)
+        try:
+            must(client.ask(code, fields, body))
+        finally:
+            client.socket.close()
 
     def make_user(self, user: str, rights: Rights) -> None:
         """A user with these rights and no others."""
@@ -110,7 +117,7 @@ class SecuredBroker:
         if self.kind != rocketmq.OLD:
             info = {"username": user, "password": secret_of(user), "userType": "Normal"}
             body = json.dumps(info).encode()
-            must(self.admin.ask(RequestCode.AUTH_CREATE_USER, {"username": user}, body))
+            self.order(RequestCode.AUTH_CREATE_USER, {"username": user}, body)
         self.grant(user, rights)
 
     def grant(self, user: str, rights: Rights) -> None:
@@ -126,7 +133,7 @@ class SecuredBroker:
             policies = [{"policyType": "Custom", "entries": entries}]
             subject = f"User:{user}"
             body = json.dumps({"subject": subject, "policies": policies}).encode()
-            must(self.admin.ask(RequestCode.AUTH_CREATE_ACL, {"subject": subject}, body))
+            self.order(RequestCode.AUTH_CREATE_ACL, {"subject": subject}, body)
 
     def revoke(self, user: str, resource: str) -> None:
         """Take away all rights on a resource."""
@@ -136,7 +143,7 @@ class SecuredBroker:
             self._write_of_4_9(user)
             return
         asked = {"subject": f"User:{user}", "resource": resource, "policyType": "Custom"}
-        must(self.admin.ask(RequestCode.AUTH_DELETE_ACL, asked))
+        self.order(RequestCode.AUTH_DELETE_ACL, asked)
 
     def make_topic(self, name: str, queue_count: int = 4) -> None:
         """A topic, once its route is known."""
@@ -150,7 +157,7 @@ class SecuredBroker:
             "topicSysFlag": 0,
             "order": "false",
         }
-        must(self.admin.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, fields))
+        self.order(RequestCode.UPDATE_AND_CREATE_TOPIC, fields)
         host, _, port = self.namesrv.partition(":")
         asker = SigningClient((host, int(port)), ADMIN)
         wait_until(lambda: asker.ask(105, {"topic": name}).code == 0, f"{name} is known")
@@ -177,7 +184,7 @@ class SecuredBroker:
         }
         # Something empty has no form there.
         given = {name: value for name, value in fields.items() if value}
-        must(self.admin.ask(RequestCode.UPDATE_AND_CREATE_ACL_CONFIG, given))
+        self.order(RequestCode.UPDATE_AND_CREATE_ACL_CONFIG, given)
 
 
 def must(answer: Command) -> None:
@@ -191,16 +198,12 @@ def secured_broker(kind: str, folder: Path, *settings: str) -> Iterator[SecuredB
     if kind == ROCKGATE:
         settings = (*settings, "remoting.delay_levels=1s 1s 1s 1s 1s")
         with secured_rockgate(folder, *settings) as broker:
-            made = SecuredBroker(kind, broker)
-            yield made
-            made.close()
+            yield SecuredBroker(kind, broker)
         return
     demanded = file_of_4_9(folder) if kind == rocketmq.OLD else authenticating(folder)
     demanded["messageDelayLevel"] = "1s 1s 1s 1s 1s"
     with apache_broker(kind, folder=folder, **demanded) as broker:
-        made = SecuredBroker(kind, broker)
-        yield made
-        made.close()
+        yield SecuredBroker(kind, broker)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from behaviours.bringing import CannotRun, java_program, leave_out
+from behaviours.rocketmq_brokers import APACHE_IMMUNE
 from behaviours.running import Answering
 from behaviours.secured_brokers import (
     ROCKGATE,
@@ -193,15 +194,23 @@ def test_retries_and_dead_letters_follow_their_group(java: Java, broker: Secured
     group, looking = f"{topic}-g", f"dead-{topic}-g"
     broker.make_topic(topic)
     rights = {f"Topic:{topic}": BOTH, f"Group:{group}": ("Sub",), f"Group:{looking}": ("Sub",)}
-    if broker.kind == rocketmq.OLD:
-        # To 4.9 it is a topic like others, and one that can only be written to.
-        broker.make_topic(f"%DLQ%{group}", 1)
+    if broker.kind != ROCKGATE:
+        # To Apache's brokers the topic of dead letters is one like others.
         rights[f"Topic:%DLQ%{group}"] = ("Sub",)
+    if broker.kind == rocketmq.OLD:
+        # And to 4.9 one that can only be written to.
+        broker.make_topic(f"%DLQ%{group}", 1)
     broker.make_user(user, rights)
     java.become(user)
     assert java.run("produce", broker.namesrv, topic, 0, 8) == "8"
-    told = java.run("fail-one", broker.namesrv, topic, group, 8, "m3")
-    assert told == f"key-3 {topic} red"
+    words = ("fail-one", broker.namesrv, topic, group, 8, "m3")
+    if broker.kind == rocketmq.OLD:
+        # All is retried and buried by then. Clients sign a field of queries by unique key that this
+        # broker leaves out when it checks, so it refuses them, which clients take for "not found".
+        with pytest.raises(AssertionError, match="CODE: 208"):
+            java.run(*words)
+        return
+    assert java.run(*words) == f"key-3 {topic} red"
 
 
 def test_a_producer_is_asked_about_half_messages_that_it_may_write(
@@ -214,9 +223,10 @@ def test_a_producer_is_asked_about_half_messages_that_it_may_write(
     if broker.kind == rocketmq.OLD:
         # Everything is decided by then; that broker leaves the property REAL_TOPIC.
         with pytest.raises(AssertionError, match="nothing of the half is left"):
-            java.run("transaction", broker.namesrv, topic)
+            java.run("transaction", broker.namesrv, topic, APACHE_IMMUNE)
         return
-    assert java.run("transaction", broker.namesrv, topic) == "10"
+    immune = 1 if broker.kind == ROCKGATE else APACHE_IMMUNE
+    assert java.run("transaction", broker.namesrv, topic, immune) == "10"
 
 
 def test_queues_are_locked_and_read_in_order(java: Java, broker: SecuredBroker) -> None:
@@ -225,6 +235,13 @@ def test_queues_are_locked_and_read_in_order(java: Java, broker: SecuredBroker) 
     broker.make_user(user, {f"Topic:{topic}": BOTH, f"Group:ordered-{topic}": ("Sub",)})
     java.become(user)
     assert java.run("ordered", broker.namesrv, topic) == "4"
+
+
+REVOKED = {
+    ROCKGATE: "has no permission from 127.0.0.1 to access Topic:{topic};",
+    rocketmq.NAME: "has no permission to access Topic:{topic} from 127.0.0.1,",
+    rocketmq.OLD: "No default permission for topic:{topic}",
+}
 
 
 def test_what_is_revoked_is_refused_on_connections_that_are_open(
@@ -240,7 +257,8 @@ def test_what_is_revoked_is_refused_on_connections_that_are_open(
     assert java.run("try-read", user, topic) == "read 1"
     broker.revoke(user, f"Topic:{topic}")
     sent = wait_for(lambda: java.run("try-send", user, topic), lambda said: said != "sent")
-    assert "no permission" in sent.lower() or f"No route info of this topic: {topic}" in sent
-    assert "no permission" in java.run("try-read", user, topic).lower()
+    refused = REVOKED[broker.kind].format(topic=topic)
+    assert refused in sent or f"No route info of this topic: {topic}" in sent
+    assert refused in java.run("try-read", user, topic)
     broker.grant(user, {f"Topic:{topic}": BOTH})
     wait_for(lambda: java.run("try-send", user, topic), lambda said: said == "sent")

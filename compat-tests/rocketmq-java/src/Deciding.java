@@ -59,21 +59,29 @@ final class Deciding {
 
     private static void send(TransactionMQProducer producer, String topic, String tag, int count)
             throws Exception {
+        send(producer, topic, tag, count, "1");
+    }
+
+    /** Sends half messages that are not asked about for so many seconds. */
+    private static void send(TransactionMQProducer producer, String topic, String tag, int count, String immune)
+            throws Exception {
         for (int number = 0; number < count; number++) {
             Message message = new Message(topic, tag, "key-" + tag + number,
                     (tag + number).getBytes());
-            message.putUserProperty("CHECK_IMMUNITY_TIME_IN_SECONDS", "1");
+            message.putUserProperty("CHECK_IMMUNITY_TIME_IN_SECONDS", immune);
             SendResult result = producer.sendMessageInTransaction(message, null);
             Program.same(SendStatus.SEND_OK, result.getSendStatus(), "status");
         }
     }
 
+    /** transaction NAMESRV TOPIC [SECONDS]: decides some, is asked about the others after the seconds. */
     static String transaction(String[] words) throws Exception {
+        String immune = words.length > 3 ? words[3] : "1";
         ByTag listener = new ByTag();
         TransactionMQProducer producer =
                 producer(words[1], "deciders-" + NUMBER.incrementAndGet(), listener);
         for (String tag : List.of("C", "R", "UC", "UR")) {
-            send(producer, words[2], tag, 5);
+            send(producer, words[2], tag, 5, immune);
         }
         Program.await("all undecided to be asked about", 60, () -> listener.asked.size() == 10);
         List<MessageExt> found =
