@@ -2,7 +2,8 @@
 
 Idempotent Kafka producers write through the gateways, and RocketMQ's side writes the same queues.
 Nothing that was acknowledged may be lost or overtaken, and no key may change its partition. What is
-stored twice is counted: docs/internals/rocketmq-cluster.md names the windows.
+stored twice in a window that docs/internals/rocketmq-cluster.md names is counted, and elsewhere
+nothing may be.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.budget import budget, chosen_table
 from tests.chaos.cutting import cut
 from tests.chaos.fleet import GatewayProcess, fleet
-from tests.chaos.writers import KafkaWriter, SdkWriter, judge, read_all
+from tests.chaos.writers import KafkaWriter, SdkWriter, Window, judge, read_all
 from tests.gateway.rocketmq.cluster import TwoMasters, two_masters
 from tests.seeds import seeded
 from tests.waiting import wait_until
@@ -36,6 +37,8 @@ GATEWAYS = (2, 3)
 WRITERS = 3
 END_S = 60.0
 """How long the threads of a test that has failed may take to end."""
+OPENING = frozenset(("stop_gateway", "cut_gateway", "stop_broker", "kill_broker"))
+"""Faults that open a window: a gateway that is killed or ends serves nothing more."""
 GO_ON_S = 5.0
 """Clients continue this long after the kill of a gateway, in the median."""
 
@@ -61,6 +64,8 @@ class Chaos:
         self._writers = writers
         self._random = random
         self.counts: Counter[str] = Counter()
+        self.windows: list[Window] = []
+        """Faults in which something may be stored twice."""
         self.gaps: list[float] = []
         """How long writers waited for their next confirmation after the kill of a gateway."""
 
@@ -78,8 +83,11 @@ class Chaos:
             self._kill_broker,
         ]
         fault = self._random.choice(faults)
-        self.counts[fault.__name__.strip("_")] += 1
+        name, begin = fault.__name__.strip("_"), time.monotonic()
+        self.counts[name] += 1
         fault()
+        if name in OPENING:
+            self.windows.append(Window(name, begin, time.monotonic()))
         self._go_on(time.monotonic())
 
     def _go_on(self, since: float) -> float:
@@ -188,14 +196,15 @@ def test_nothing_acknowledged_is_lost_or_overtaken(masters: TwoMasters, tmp_path
             writer.join(300)
         _check(writers)
         found = read_all(bootstrap, TOPIC, PARTITIONS)
-        verdict = judge(found, writers, sdk.acknowledged)
+        verdict = judge(found, writers, sdk.acknowledged, chaos.windows)
         gaps = sorted(chaos.gaps)
         went_on = f"p50 {statistics.median(gaps):.1f} s, max {gaps[-1]:.1f} s" if gaps else "none"
         sys.stdout.write(
             f"{len(gateways)} gateways; faults {dict(chaos.counts)};"
             f" {verdict.acknowledged:,} acknowledged,"
             f" {len(verdict.lost)} lost, {len(verdict.overtaken)} overtaken,"
-            f" {len(verdict.moved)} keys moved, {len(verdict.twice)} twice"
+            f" {len(verdict.moved)} keys moved, {len(verdict.twice)} twice, and in"
+            f" {len(chaos.windows)} windows {dict(verdict.in_windows)}"
             f" ({verdict.twice_sdk} of RocketMQ's side); failed sends"
             f" {sum(len(each.known.failed) for each in writers)};"
             f" after kill -9 of a gateway clients went on: {went_on}\n"

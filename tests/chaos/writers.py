@@ -7,9 +7,10 @@ import json
 import logging
 import threading
 import time
-from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from confluent_kafka import (
     Consumer,
@@ -47,9 +48,20 @@ class Acknowledged:
     times: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     """When each partition confirmed something."""
     failed: list[str] = field(default_factory=list)
+    sent_at: list[float] = field(default_factory=list)
+    """When each value was given to the client."""
+    ended_at: dict[bytes, float] = field(default_factory=dict)
+    """When a value was confirmed, or given up."""
     sent_count: int = 0
     fatal: str = ""
     """Why it cannot continue, if so."""
+
+
+class Writer(Protocol):
+    """What a producer knows at the end."""
+
+    number: int
+    known: Acknowledged
 
 
 class LastLines(logging.Handler):
@@ -96,6 +108,7 @@ class KafkaWriter(threading.Thread):
         while not self.is_over.is_set() and not self.known.fatal:
             n = self.known.sent_count
             value, key = b"p%d-%d" % (self.number, n), b"k%d" % (n % KEY_COUNT)
+            self.known.sent_at.append(time.monotonic())
             try:
                 self._producer.produce(self._topic, value, key=key, on_delivery=self._delivered)
             except (KafkaException, BufferError) as error:
@@ -130,6 +143,8 @@ class KafkaWriter(threading.Thread):
 
     def _delivered(self, error: object, message: Message) -> None:
         value, partition, offset = message.value(), message.partition(), message.offset()
+        if value is not None:
+            self.known.ended_at[bytes(value)] = time.monotonic()
         if error is not None:
             self.known.failed.append(str(error))
             return
@@ -204,6 +219,19 @@ def read_all(bootstrap: str, topic: str, partitions: int) -> dict[Place, tuple[b
 
 
 @dataclass(frozen=True)
+class Window:
+    """A fault in which two gateways may serve one partition, as the design's page says."""
+
+    fault: str
+    begin: float
+    end: float
+
+
+WINDOW_S = 10.0
+"""A window lasts this much longer than its fault: until the view of a gateway is void, and more."""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What became of everything that was acknowledged."""
 
@@ -211,13 +239,19 @@ class Verdict:
     lost: list[bytes]
     overtaken: list[tuple[bytes, bytes]]
     twice: list[bytes]
+    """What is stored more than once although no window was open while it was under way."""
+    in_windows: Counter[str]
+    """How much is stored more than once in a window, by the fault that opened it."""
     twice_sdk: int
     moved: list[bytes]
     """Keys that are in more than one partition."""
 
 
 def judge(
-    found: dict[Place, tuple[bytes, bytes]], writers: Sequence[KafkaWriter], sdk: Sequence[bytes]
+    found: dict[Place, tuple[bytes, bytes]],
+    writers: Sequence[Writer],
+    sdk: Sequence[bytes],
+    windows: Sequence[Window] = (),
 ) -> Verdict:
     """Compare what is there with the answers to producers."""
     places: dict[bytes, list[Place]] = defaultdict(list)
@@ -256,12 +290,35 @@ def judge(
                 overtaken.append((before[1], value))
             last[partition] = (offset, value)
     many = [value for value, some in places.items() if len(some) > 1]
+    known = {each.number: each.known for each in writers}
+    twice, in_windows = [], Counter[str]()
+    for value in many:
+        if value.startswith(b"p"):
+            window = _window_of(value, known, windows)
+            if window is None:
+                twice.append(value)
+            else:
+                in_windows[window.fault] += 1
     return Verdict(
         acknowledged=sum(len(each.known.places) + len(each.known.somewhere) for each in writers)
         + len(sdk),
         lost=lost,
         overtaken=overtaken,
-        twice=[value for value in many if value.startswith(b"p")],
+        twice=twice,
+        in_windows=in_windows,
         twice_sdk=sum(value.startswith(b"s") for value in many),
         moved=[key for key, some in partitions.items() if len(some) > 1],
+    )
+
+
+def _window_of(
+    value: bytes, known: Mapping[int, Acknowledged], windows: Sequence[Window]
+) -> Window | None:
+    """The first window that was open while a value was under way."""
+    number, _, n = value.removeprefix(b"p").partition(b"-")
+    mine = known[int(number)]
+    begin = mine.sent_at[int(n)]
+    end = mine.ended_at.get(value, float("inf"))
+    return next(
+        (each for each in windows if each.begin <= end and begin <= each.end + WINDOW_S), None
     )
