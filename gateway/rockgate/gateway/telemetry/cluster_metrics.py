@@ -10,7 +10,7 @@ BROKERS = Metric("rockgate_cluster_brokers", _GAUGE, "Brokers of the cluster tha
 BROKERS_SLAVED = Metric(
     "rockgate_cluster_brokers_without_master",
     _GAUGE,
-    "Brokers of which only a slave is there: they are read and not written.",
+    "Brokers with a slave and without a master: they are read and not written.",
 )
 GATEWAYS = Metric("rockgate_cluster_gateways", _GAUGE, "Gateways that any broker lists.")
 SLOTS_HELD = Metric(

@@ -383,18 +383,16 @@ class SimGateway:
     async def values(self, namespace: str, key: str) -> list[str]:
         await self._running()
         await sleep(self.cluster.latency())
-        found = self.cluster.values.get(f"{namespace}/{key}")
-        return [] if found is None else [found]
+        return [v for k, v in self.cluster.values.items() if k == f"{namespace}/{key}"]
 
     async def namespace(self, namespace: str) -> dict[str, str]:
         await self._running()
         await sleep(self.cluster.latency())
-        prefix = f"{namespace}/"
-        return {k.removeprefix(prefix): v for k, v in self.cluster.values.items() if prefix in k}
+        values = self.cluster.values.items()
+        return {k.removeprefix(f"{namespace}/"): v for k, v in values if k.startswith(namespace)}
 
     async def remove_value(self, namespace: str, key: str) -> None:
-        await self._running()
-        await sleep(self.cluster.latency())
+        await self.namespace(namespace)
         self.cluster.values.pop(f"{namespace}/{key}", None)
 
     async def put_value(self, namespace: str, key: str, value: str) -> None:
