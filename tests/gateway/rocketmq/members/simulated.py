@@ -388,11 +388,11 @@ class SimGateway:
     async def namespace(self, namespace: str) -> dict[str, str]:
         await self._running()
         await sleep(self.cluster.latency())
-        values = self.cluster.values.items()
-        return {k.removeprefix(f"{namespace}/"): v for k, v in values if k.startswith(namespace)}
+        parts = [(*each.split("/", 1), value) for each, value in self.cluster.values.items()]
+        return {key: value for found, key, value in parts if found == namespace}
 
     async def remove_value(self, namespace: str, key: str) -> None:
-        await self.namespace(namespace)
+        await self.namespace("")
         self.cluster.values.pop(f"{namespace}/{key}", None)
 
     async def put_value(self, namespace: str, key: str, value: str) -> None:
