@@ -35,6 +35,7 @@ GATEWAY_PACKAGES = (
         "storage",
         "telemetry",
         "settings",
+        "replication",
         "net",
         "batches",
         "runtime",

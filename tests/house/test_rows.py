@@ -14,11 +14,25 @@ INVENTORIES = ROOT.parent / "shared" / "requirements"
 # Two inventories number something T-n: transactions keep the letter, the traps of the other are
 # called TRAP-n here.
 TRAPS_IN = "rocketmq-000-002-003-004.md"
-ROW_COUNT = 554
+ROW_COUNT = 584
 # What the inventories have no row for: administration by the client, polling, the blocking classes,
-# FastStream's broker and security.
-OWN_COUNTS = {"ADM": 7, "LITE": 5, "BLOCK": 2, "FS": 4, "SEC": 12}
-OWN = {f"{letters}-{n}" for letters, count in OWN_COUNTS.items() for n in range(1, count + 1)}
+# FastStream's broker, security, compaction, configs and features of Kafka, pushed metrics, and the
+# groups of Kafka 4.3, which are numbered by kind.
+OWN_COUNTS = {
+    "ADM": 7,
+    "LITE": 5,
+    "BLOCK": 2,
+    "FS": 4,
+    "SEC": 12,
+    "CMP": 6,
+    "CFG": 3,
+    "FEAT": 2,
+    "TEL": 1,
+}
+OWN_GROUPS = (*range(1, 8), *range(11, 14), *range(21, 29))
+OWN = {f"{letters}-{n}" for letters, count in OWN_COUNTS.items() for n in range(1, count + 1)} | {
+    f"GRP-{n}" for n in OWN_GROUPS
+}
 
 
 def all_rows() -> list[rows.Row]:

@@ -15,6 +15,7 @@ MAY_OPEN = {
     "tests/crash/workload.py": "opens whatever directory a crash has left",
     "tests/crash/writer.py": "a process of its own, on real files and real time, to be killed",
     "tests/crash/test_kill.py": "looks at what that process left",
+    "tests/store/replication/pair.py": "opens a replica, which begins no epoch of its own",
     "tests/store/check/test_repair.py": "opens what the check hands it, as a server would",
     "tests/cli/commands/test_transactions.py": "writes into a stopped server's data directory",
 }

@@ -84,7 +84,7 @@ SHARE_GROUPS = Metric("rockgate_share_groups", _GAUGE, "Share groups, by state."
 SHARE_IN_FLIGHT = Metric(
     "rockgate_share_in_flight",
     _GAUGE,
-    "Records that share groups were given and that are not finished; those given back count.",
+    "Records that share groups have acquired and not finished, including released ones.",
 )
 SHARE_WINDOWS = Metric(
     "rockgate_share_windows", _GAUGE, "Pairs of a share group and a partition that it reads."
@@ -109,7 +109,7 @@ SHARE_LATE = Metric(
 SHARE_ARCHIVED = Metric(
     "rockgate_share_archived_total",
     _COUNTER,
-    "Records of share groups given up since start after as many deliveries as the limit allows.",
+    "Records of share groups archived since start because they reached the delivery limit.",
 )
 
 BROKER_METRICS = (

@@ -25,7 +25,7 @@ SHARE_IN_FLIGHT_MAX: Final = 10_000
 that Kafka accepts."""
 SHARE_DELIVERIES_MAX: Final = 0x7FFF
 FEW: Final = 8
-"""Up to so many ranges are found one by one; for more, all runs are gone through once."""
+"""Up to this many ranges are found one by one; for more, all runs are visited once."""
 _RUN: Final = struct.Struct(">qIH")
 _NOWHERE: Final = (1 << 63, 1 << 63)
 Range: TypeAlias = tuple[int, int]

@@ -42,7 +42,7 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 async def torn() -> tuple[Shares, Sharer, Sharer]:
-    """Two members; the first holds every second record of all partitions, nobody the others."""
+    """Two members; the first holds every second record of all partitions, and none the others."""
     world = Shares()
     world.topic("orders", PARTITIONS)
     world.configure(

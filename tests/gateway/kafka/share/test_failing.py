@@ -1,6 +1,6 @@
 """Share groups on a full and on a failed disk, and when the wall clock jumps.
 
-Whatever cannot be written has not happened: nothing is handed out, taken or lost, and it succeeds
+Whatever cannot be written has not happened: nothing is acquired, finished or lost, and it succeeds
 when it is tried again.
 """
 

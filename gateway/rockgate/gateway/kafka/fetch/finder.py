@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from rockgate.gateway.kafka.fetch.session import WantedTopic
 from rockgate.gateway.kafka.request.handler import Peer
-from rockgate.gateway.kafka.request.permitted import Grants
+from rockgate.gateway.kafka.request.permitted import GrantGeneration
 from rockgate.protocol.kafka.errors import ErrorCode
 from rockgate.store.api.queues import Queue, Queues
 from rockgate.store.api.topics import TopicLookup
@@ -47,7 +47,7 @@ class Reading(Protocol):
     """What clients may read, by the grants of now."""
 
     @property
-    def grants(self) -> Grants:
+    def grants(self) -> GrantGeneration:
         """What decides."""
 
     def may_read(self, peer: Peer, key: str | bytes, store_name: str, /) -> bool:

@@ -167,7 +167,7 @@ class ShareFetch:
         may_be_cold: bool,
         rest: Sequence[Partition] = (),
     ) -> Look:
-        """Look at the rest of what was not looked at before, or at everything."""
+        """Read the partitions that are left from before, or all of them."""
         readable, refused = self._readable(rest or list(session.in_turn()), peer)
         look = self._fetching.look(wanted, readable, may_be_cold=may_be_cold)
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -50,7 +50,7 @@ NOT_ASKED: Final = -(1 << 31)
 """The authorized operations of a response to a request that did not ask for them."""
 
 
-class Grants(Protocol):
+class GrantGeneration(Protocol):
     """All grants, as far as a cached decision has to know of them."""
 
     @property
@@ -62,7 +62,7 @@ class Permitted(Protocol):
     """What the client of a connection may do, by the grants of now."""
 
     @property
-    def grants(self) -> Grants:
+    def grants(self) -> GrantGeneration:
         """What decides: the same for as long as the server runs, so that hot paths keep it."""
 
     def may(

@@ -300,7 +300,7 @@ class ShareRecords:
             self._give_back(window, member_id)
 
     def _release_some(self, left: int) -> int:
-        """Go through so many runs of what is to be given back; return how many are left."""
+        """Release at most `left` runs; return how many of them remain."""
         while self._leaving and left > 0:
             (group, member_id), keys = next(iter(self._leaving.items()))
             while keys and left > 0:
