@@ -61,7 +61,7 @@ class ShareGroupDescribe:
         groups = Growing(ShareGroupDescribeResponse, DescribedGroup, call.version, room)
         for name in dict.fromkeys(request.group_ids):
             group = self._group(name)
-            if request.include_authorized_operations:
+            if request.include_authorized_operations and not group.error_code:
                 group.authorized_operations = self._permitted.operations(
                     call.peer, AclResourceType.GROUP, name
                 )
