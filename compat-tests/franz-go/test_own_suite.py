@@ -68,7 +68,7 @@ def built() -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def variables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[str, str]]]:
-    """What the suite is told about the broker: its environment, by how it connects."""
+    """The environment of the suite, which says where the broker is, by how it connects."""
     if IS_KAFKA:
         with KafkaPeer(settings=SETTINGS) as peer:
             yield {"in clear": {"KGO_SEEDS": peer.bootstrap}}

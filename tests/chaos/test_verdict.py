@@ -1,4 +1,4 @@
-"""The verdict on a run: what it finds, and what it does not hold against anybody."""
+"""The verdict on a run: what it finds, and what it excuses."""
 
 from __future__ import annotations
 
