@@ -46,6 +46,7 @@ def test_what_contradicts_the_configuration_is_left_out() -> None:
     assert changed.over(Pair(high=3)) == Pair(1, 3)
 
 
+@pytest.mark.row("CFG-1")
 def test_the_change_for_one_broker_is_over_that_for_all_and_both_over_the_configuration() -> None:
     changed = Changes().changed
     changed.put({"pair.high": 7}, of_all=True)
