@@ -87,6 +87,11 @@ def all_suites(compat: Path = COMPAT, next_spark: Path = NEXT_SPARK) -> list[Sui
     return found
 
 
+def _heed_interrupts() -> None:
+    """Handle SIGINT as in a terminal: what a shell runs in the background ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def run_suite(
     suite: Suite,
     command: Sequence[str],
@@ -110,6 +115,7 @@ def run_suite(
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=_heed_interrupts,
         )
         try:
             outcome = outcome_of(process, seconds_max, ending_seconds_max)
