@@ -34,7 +34,7 @@ COMMANDS = (
     Deferred(
         "doctor",
         f"{_HERE}.doctor",
-        "Check settings, directory, disk, limits, clock and ports.",
+        "Check settings, data directory, disk, limits, clock and ports, and say what to do.",
         _SERVER,
     ),
     Deferred(
@@ -70,7 +70,9 @@ COMMANDS = (
     Deferred(
         "cluster", f"{_HERE}.cluster", "Show brokers, supported APIs and log directories.", _CLIENT
     ),
-    Deferred("delay", f"{_HERE}.delay", "List, show and cancel delayed messages.", _OPERATOR),
+    Deferred(
+        "delay", f"{_HERE}.delay", "List, show, cancel and deliver delayed messages.", _OPERATOR
+    ),
     Deferred(
         "transactions",
         f"{_HERE}.transactions",
