@@ -5,23 +5,17 @@ write to file descriptors directly and are ended by signals, so they run in new 
 """
 
 import json
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.gateway.server import command, environment
+from tests.gateway.server import command, environment, heed_interrupts
 from typer.testing import CliRunner
 
 from rockgate.cli.commands import app
 
 SECONDS_MAX = 60
-
-
-def _heed_interrupts() -> None:
-    """Handle SIGINT as in a terminal: a shell's background processes, and tests, ignore it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Terminal:
@@ -58,7 +52,7 @@ class Terminal:
         with subprocess.Popen(
             command(*arguments),
             env=environment(self.variables),
-            preexec_fn=_heed_interrupts,
+            preexec_fn=heed_interrupts,
             **{**pipes, **options},
         ) as process:
             try:

@@ -123,7 +123,7 @@ def test_a_delay_that_the_topic_would_ignore_is_refused(
     visitor.get_by_label("Deliver after").fill("1h")
     visitor.get_by_label("Value", exact=True).fill("later")
     visitor.get_by_role("button", name="Send").click()
-    visitor.get_by_text("does not delay records that are sent as Kafka clients do").wait_for()
+    visitor.get_by_text("delivers records at once, whatever their headers say").wait_for()
     visitor.get_by_label("Over").click()
     visitor.get_by_role("option", name="RocketMQ").click()
     visitor.get_by_role("button", name="Send").click()

@@ -39,6 +39,11 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-W", "error", "-m", "rockgate.cli", *arguments]
 
 
+def heed_interrupts() -> None:
+    """Handle SIGINT as in a terminal: a shell's background processes, and tests, ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class NotReady(AssertionError):
     """The server ended, or printed nothing, before its ready line."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 import pytest
-from tests.gateway.server import RunningServer, environment
+from tests.gateway.server import RunningServer, environment, heed_interrupts
 from tests.waiting import wait_until
 
 from rockgate.sdk import Closed, ConsumerSettings, Message, Received, Start
@@ -250,6 +250,7 @@ def test_signals_end_a_program_that_consumes(
         env=environment(dict(os.environ)),
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_interrupts,
     ) as program:
         try:
             assert program.stdout is not None
