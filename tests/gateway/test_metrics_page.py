@@ -15,7 +15,7 @@ from tests.gateway.server import RunningServer
 from tests.waiting import wait_until
 
 from rockgate.gateway.telemetry.cluster_metrics import CLUSTER_METRICS
-from rockgate.gateway.telemetry.metrics import METRICS
+from rockgate.gateway.telemetry.metrics import METRICS, REPLICATION_METRICS
 
 TOPIC, GROUP, COUNT = "counted", "behind", 10
 CROSSED = "crossed"
@@ -149,8 +149,9 @@ def test_every_metric_of_the_table_is_told_unless_there_is_nothing_to_tell(
     server: RunningServer,
 ) -> None:
     found = {name.removesuffix("_bucket") for name in scrape(server)}
-    # No Kafka request has failed yet, none of RocketMQ's was refused, and there are no hooks.
-    gateways = {each.name for each in CLUSTER_METRICS}
+    # No Kafka request has failed yet, none of RocketMQ's was refused, there are no hooks, and the
+    # server is neither replicated nor a standby.
+    gateways = {each.name for each in (*CLUSTER_METRICS, *REPLICATION_METRICS)}
     assert set(METRICS) - gateways - found <= {
         "rockgate_kafka_errors_total",
         "rockgate_remoting_hook_failures_total",

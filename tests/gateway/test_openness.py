@@ -59,9 +59,9 @@ async def test_a_port_is_open_when_a_send_to_it_is_taken_and_not_before(
     server = made(tmp_path)
     seen: list[bool] = []
 
-    async def open_store(*what: Any) -> Store:
+    async def open_store(*what: Any, **more: Any) -> Store:
         seen.extend(is_open(server, port) for port in PORTS)
-        return await storage.open_store(*what)
+        return await storage.open_store(*what, **more)
 
     monkeypatch.setattr(app, "open_store", open_store)
     async with AsyncExitStack() as resources:

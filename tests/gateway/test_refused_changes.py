@@ -138,7 +138,13 @@ class Everything(Ledger):
         """All that is known: folds, queues, where the log ends, who may be asked next."""
         store = self.store
         return {
-            **{fold.name: list(fold.snapshot()) for fold in store.state.folds},
+            **{
+                fold.name: list(fold.snapshot())
+                for fold in store.state.folds
+                # Epochs carry what is drawn at random.
+                if fold.name != "epochs"
+            },
+            "epochs": [(each.number, each.position) for each in store.epochs.all],
             "queues": [(queue.topic, queue.queue_id, queue.next_offset) for queue in store.queues],
             "end": store.log.end,
             "waiting": (store.delay.waiting_count, store.delay.next_due_ms),

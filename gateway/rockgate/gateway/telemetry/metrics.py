@@ -369,6 +369,15 @@ CLUSTER_FOLLOWING = Metric(
     "rockgate_cluster_following", _GAUGE, "1 while this standby is connected to its primary."
 )
 
+REPLICATION_METRICS = (
+    CLUSTER_ROLE,
+    CLUSTER_EPOCH,
+    CLUSTER_COMMITTED,
+    CLUSTER_LAG,
+    CLUSTER_FOLLOWING,
+)
+"""Those that only a primary with standbys, or a standby, has."""
+
 METRICS: Mapping[str, Metric] = {
     each.name: each
     for each in (*globals().values(), *BROKER_METRICS, *CLIENT_METRICS, *CLUSTER_METRICS)
