@@ -70,6 +70,7 @@ from rockgate.gateway.rocketmq.members.leadership import Leadership
 from rockgate.gateway.rocketmq.members.placement import GatewayPlacement
 from rockgate.gateway.rocketmq.queues.queues import ClusterQueues
 from rockgate.gateway.rocketmq.topics.catalog import Cluster, ClusterCatalog
+from rockgate.gateway.rocketmq.topics.configs import CLUSTER_TOPICS
 from rockgate.gateway.storage.long_poll import PollRegistry
 from rockgate.gateway.topics.config import TopicsConfig
 from rockgate.protocol.kafka import api
@@ -204,6 +205,7 @@ GATEWAY_HANDLERS: tuple[Row[GatewayServices], ...] = (
             config=s.topics_config,
             durability=_DURABLE,
             throttling=NoQuota(),
+            known=CLUSTER_TOPICS,
         ),
     ),
     row(

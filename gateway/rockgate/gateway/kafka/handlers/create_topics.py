@@ -32,8 +32,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 
-from rockgate.gateway.kafka.configs.checks import TOPICS
-from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS
+from rockgate.gateway.kafka.configs.checks import TOPICS, ConfigTable
+from rockgate.gateway.kafka.configs.topic import TOPIC_CONFIGS, TopicConfig
 from rockgate.gateway.kafka.configs.topic_defaults import TopicDefaults, source_of
 from rockgate.gateway.kafka.quotas.mutations import MutationQuota
 from rockgate.gateway.kafka.request import names
@@ -86,8 +86,10 @@ class CreateTopics:
         durability: Durable,
         throttling: MutationQuota,
         permitted: Permitted = UNCHECKED,
+        known: ConfigTable[TopicConfig] = TOPICS,
     ) -> None:
         self._permitted = permitted
+        self._known = known
         self._throttling = throttling
         self._catalog = catalog
         self._replicas = replicas
@@ -136,7 +138,7 @@ class CreateTopics:
         count = self._partition_count(asked)
         self._catalog.check_room(planned_count + count)
         given = ((config.name, config.value) for config in asked.configs)
-        return NewTopic(name=name, partition_count=count, config=TOPICS.read_all(given))
+        return NewTopic(name=name, partition_count=count, config=self._known.read_all(given))
 
     def _partition_count(self, asked: CreatableTopic) -> int:
         count = asked.num_partitions
