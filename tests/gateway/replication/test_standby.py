@@ -110,6 +110,7 @@ def test_the_log_of_another_server_does_not_become_a_standbys(tmp_path: Path) ->
         RunningServer(tmp_path, flags=["--replica-of", "127.0.0.1:1"]).start()
 
 
+@pytest.mark.long  # it waits for retention twice over, and depends on what else the machine does
 def test_a_standby_that_comes_late_copies_and_a_log_is_not_copied_twice(tmp_path: Path) -> None:
     address = free_address()
     settings = [
