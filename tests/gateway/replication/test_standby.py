@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import urllib.request
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,18 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 from tests.gateway.server import NotReady, RunningServer
 from tests.waiting import wait_until
+
+# kafka-python forgets the sockets of connections that were refused, and some are refused here.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
+
+@pytest.fixture(autouse=True)
+def forgotten_sockets() -> Iterator[None]:
+    """End them before another test runs, which would be blamed."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def free_address() -> str:
